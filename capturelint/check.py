@@ -1,0 +1,180 @@
+"""The check pipeline: sources, regions, reach, passes, findings. Runs none of the code that it checks."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from capturelint.config import Config
+from capturelint.model import CheckResult, Confidence, Diagnostic, Finding
+from capturelint.rulebook import Rulebook, load_rulebook
+from capturelint.source.files import SourceFile, find_sources
+
+if TYPE_CHECKING:
+    from capturelint.project.project import Project
+    from capturelint.reach import Reach
+    from capturelint.values.engine import Engine
+
+#: in a tree of at most so many files all are parsed, so that every syntax error is reported
+_PARSE_ALL = 400
+#: evaluation follows calls by recursion: some 15 Python frames for each call in the code that is checked
+_RECURSION_LIMIT = 12_000
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """What to check. ``root`` is the project that calls are followed in; findings are reported below ``paths``."""
+
+    paths: tuple[Path, ...]
+    config: Config
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    min_confidence: Confidence
+    root: Path
+    force_exclude: bool = False
+    jobs: int | None = None
+
+
+@dataclass(slots=True)
+class _Stopwatch:
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+def check_paths(options: CheckOptions) -> CheckResult:
+    """Checks files and directories. Raises UsageError, ConfigError and RulebookError; nothing for bad source files."""
+    watch = _Stopwatch()
+    with _deep_recursion():
+        return _check(options, watch)
+
+
+def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
+    from capturelint import findings
+    from capturelint.passes.run import run_passes, units_of
+    from capturelint.reach import reach_all
+    from capturelint.regions.enter import enter
+    from capturelint.regions.find import find_regions
+
+    rulebook = load_rulebook()
+    codes = rulebook.select(
+        options.select or options.config.select, (*options.ignore, *options.config.ignore)
+    )
+    with watch.stage("walk"):
+        chosen, project = _load(options)
+    engine = _engine(project, options.config)
+    with watch.stage("regions"):
+        searched = chosen if _only_directories(options) else project.files
+        declarations = find_regions(engine, searched, options.config.regions)
+    with watch.stage("evaluate"):
+        entered = [enter(engine, declaration) for declaration in declarations]
+    with watch.stage("reach"):
+        reaches = reach_all(entered, engine.contexts.values())
+        reaches = _relevant(reaches, chosen)
+    with watch.stage("passes"):
+        reached = dict.fromkeys(context for reach in reaches for context in reach.steps)
+        paths = {file.path for file in chosen}
+        units = [unit for unit in units_of(reached) if unit.module.file.path in paths]
+        hazards = [run_passes(unit) for unit in units]
+    with watch.stage("lifecycle"):
+        around = _lifecycle(engine, reaches)
+    with watch.stage("findings"):
+        found = findings.build(rulebook, codes, hazards, around, reaches, options)
+        found = findings.suppressed(rulebook, codes, found, chosen, project, options)
+    _parse_rest(project, chosen, options)
+    return CheckResult(
+        findings=tuple(sorted(found, key=lambda finding: finding.sort_key)),
+        regions=tuple(sorted((reach.region() for reach in reaches), key=lambda region: region.sort_key)),
+        diagnostics=_diagnostics(project, chosen),
+        files=len(chosen),
+        timings=watch.seconds,
+    )
+
+
+def _load(options: CheckOptions) -> tuple[list[SourceFile], Project]:
+    from capturelint.project.project import Project
+
+    exclude = options.config.exclude
+    chosen = find_sources(options.paths, root=options.root, exclude=exclude, force_exclude=options.force_exclude)
+    rest: list[SourceFile] = []
+    if [path.resolve() for path in options.paths] != [options.root.resolve()]:
+        rest = find_sources((options.root,), root=options.root, exclude=exclude, force_exclude=True)
+    known = {file.path for file in chosen}
+    return chosen, Project(options.root, [*chosen, *(file for file in rest if file.path not in known)])
+
+
+def _engine(project: Project, config: Config) -> Engine:
+    from capturelint.rulebook.ops import load_ops
+    from capturelint.values.engine import Engine
+    from capturelint.values.vocabulary import Vocabulary
+
+    words = config.vocabulary
+    vocabulary = Vocabulary(
+        words.synchronizes,
+        words.reads_device,
+        words.capture_safe,
+        words.allows_sync,
+        words.starts_capture,
+        dict(words.predicates),
+    )
+    return Engine(project, load_ops(), vocabulary)
+
+
+def _only_directories(options: CheckOptions) -> bool:
+    return all(path.is_dir() for path in options.paths)
+
+
+def _relevant(reaches: list[Reach], chosen: list[SourceFile]) -> list[Reach]:
+    """Regions that are declared in the chosen files or reach into them."""
+    paths = {file.path for file in chosen}
+    return [
+        reach
+        for reach in reaches
+        if reach.entered.declaration.module.file.path in paths
+        or any(context.module.file.path in paths for context in reach.steps)
+    ]
+
+
+def _lifecycle(engine: Engine, reaches: list[Reach]) -> list[object]:
+    from capturelint.lifecycle import rebinding
+
+    return list(rebinding.find(engine, reaches))
+
+
+def _parse_rest(project: Project, chosen: list[SourceFile], options: CheckOptions) -> None:
+    """Files that no region reaches are parsed for their syntax errors alone, where that is cheap or asked for."""
+    named = {path.resolve() for path in options.paths if path.is_file()}
+    for file in chosen:
+        if len(chosen) <= _PARSE_ALL or file.path in named:
+            project.module_at(file.path)
+
+
+def _diagnostics(project: Project, chosen: list[SourceFile]) -> tuple[Diagnostic, ...]:
+    displays = {file.display for file in chosen}
+    found = [each for each in project.diagnostics.values() if each.path in displays]
+    return tuple(sorted(found, key=lambda each: (each.path, each.line, each.message)))
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _RECURSION_LIMIT))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def empty(findings: list[Finding], rulebook: Rulebook) -> bool:
+    return not findings and not rulebook.rules

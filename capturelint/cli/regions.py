@@ -1,0 +1,47 @@
+"""``capturelint regions``: what is captured, and what that reaches."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from capturelint.cli import options
+from capturelint.cli.notes import write_notes
+from capturelint.cli.output import write_stdout
+from capturelint.cli.terminal import use_color
+from capturelint.report.outcome import FAILED, PASSED
+
+
+@click.command("regions")
+@options.paths_argument
+@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@options.require_regions_option
+@options.config_option
+@options.force_exclude_option
+@options.jobs_option
+@options.color_option
+def command(
+    paths: tuple[Path, ...],
+    output_format: str,
+    require_regions: bool,
+    config_file: Path | None,
+    force_exclude: bool,
+    jobs: int | None,
+    color: str,
+) -> int:
+    """List every captured region, the functions that it enters, and the calls that could not be followed."""
+    from capturelint.check import check_paths
+    from capturelint.report.json import render_regions_json
+    from capturelint.report.regions_text import render_regions
+
+    run = options.check_options(paths, config_file=config_file, force_exclude=force_exclude, jobs=jobs)
+    result = check_paths(run)
+    required = require_regions or run.config.require_regions
+    if output_format == "json":
+        write_stdout(render_regions_json(result))
+    else:
+        write_stdout(render_regions(result, color=use_color(color, sys.stdout)))
+    write_notes(result, paths, required=required, quiet=False)
+    return FAILED if result.diagnostics or (required and not result.regions) else PASSED

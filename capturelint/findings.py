@@ -1,0 +1,243 @@
+"""From hazards to findings: regions and call chains, merging, suppressions, fingerprints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from capturelint.fingerprint import fingerprint
+from capturelint.model import Confidence, Consequence, Finding, RegionRef, Severity, Span, Suppression
+from capturelint.passes.base import Hazard
+from capturelint.passes.run import UnitHazards
+from capturelint.project.module import Module
+from capturelint.reach import Reach
+from capturelint.rulebook import Rule, Rulebook
+from capturelint.source.suppressions import SuppressionSet, parse_suppressions
+from capturelint.values.facts import Context
+
+if TYPE_CHECKING:
+    from capturelint.check import CheckOptions
+    from capturelint.project.project import Project
+    from capturelint.source.files import SourceFile
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """A hazard outside regions, about the life of a graph: it belongs to regions rather than to contexts."""
+
+    module: Module
+    scope: str
+    hazard: Hazard
+    regions: tuple[Reach, ...]
+
+
+def build(
+    rulebook: Rulebook,
+    codes: frozenset[str],
+    units: Iterable[UnitHazards],
+    around: Iterable[Around],
+    reaches: list[Reach],
+    options: CheckOptions,
+) -> list[Finding]:
+    """One finding a rule and span, with every region that it is reached from."""
+    found: dict[tuple[str, str, Span], Finding] = {}
+    for each in units:
+        for hazard in each.hazards:
+            rule = rulebook.rules.get(hazard.rule)
+            if rule is None or hazard.rule not in codes:
+                continue
+            finding = _finding(rule, hazard, each.unit.module, reaches)
+            if finding is not None and finding.confidence >= options.min_confidence:
+                _add(found, finding)
+    for each_around in around:
+        rule = rulebook.rules.get(each_around.hazard.rule)
+        if rule is None or rule.code not in codes or each_around.hazard.support.confidence < options.min_confidence:
+            continue
+        refs = tuple(reach.reference(reach.entered.context) for reach in each_around.regions)
+        _add(found, _made(rule, each_around.hazard, each_around.module, refs, each_around.hazard.support.confidence,
+                          each_around.scope))  # fmt: skip
+    return _with_fingerprints(list(found.values()), {each.unit.module.display: each.unit.module for each in units}
+                              | {each.module.display: each.module for each in around})  # fmt: skip
+
+
+def _add(found: dict[tuple[str, str, Span], Finding], finding: Finding) -> None:
+    key = (finding.rule, finding.path, finding.span)
+    if key not in found:
+        found[key] = finding
+
+
+def _finding(rule: Rule, hazard: Hazard, module: Module, reaches: list[Reach]) -> Finding | None:
+    best: Confidence | None = None
+    refs: list[RegionRef] = []
+    compiled = True
+    for reach in reaches:
+        ways = [(reach.steps[context].confidence, context) for context in hazard.support.contexts if context in reach.steps]
+        if not ways:
+            continue
+        confidence, context = max(ways, key=lambda way: way[0].rank)
+        refs.append(reach.reference(context))
+        best = confidence if best is None or confidence > best else best
+        compiled = compiled and reach.entered.declaration.compiled
+    if best is None:
+        return None
+    confidence = min(best, hazard.support.confidence, key=lambda c: c.rank)
+    finding = _made(rule, hazard, module, tuple(refs), confidence, _scope(hazard.support.contexts))
+    if compiled and finding.consequence is Consequence.CAPTURE_ERROR:
+        return replace(
+            finding,
+            severity=Severity.WARNING,
+            consequence=Consequence.COST,
+            message=finding.message.replace("capture fails on this line", "torch.compile breaks the graph here").replace(
+                "capture fails here", "torch.compile breaks the graph here"
+            ),
+        )
+    return finding
+
+
+def _scope(contexts: tuple[Context, ...]) -> str:
+    return contexts[0].name if contexts else ""
+
+
+def _made(
+    rule: Rule, hazard: Hazard, module: Module, refs: tuple[RegionRef, ...], confidence: Confidence, scope: str
+) -> Finding:
+    return Finding(
+        rule=rule.code,
+        name=rule.name,
+        path=module.display,
+        span=hazard.span,
+        message=hazard.message,
+        label=hazard.label,
+        help=hazard.help or rule.help,
+        severity=rule.severity,
+        confidence=confidence,
+        consequence=rule.consequence,
+        regions=refs,
+        related=hazard.related,
+        why=(hazard.support.why,) if hazard.support.why else (),
+        fix=hazard.fix,
+        scope=scope,
+    )
+
+
+def _with_fingerprints(found: list[Finding], modules: dict[str, Module]) -> list[Finding]:
+    found.sort(key=lambda finding: finding.sort_key)
+    seen: dict[tuple[str, str, str, str], int] = {}
+    result = []
+    for finding in found:
+        module = modules.get(finding.path)
+        text = _text(module, finding.span) if module is not None else ""
+        key = (finding.rule, finding.path, finding.scope, "".join(text.split()))
+        occurrence = seen.get(key, 0)
+        seen[key] = occurrence + 1
+        mark = fingerprint(finding.rule, finding.path, finding.scope, text, occurrence)
+        result.append(replace(finding, fingerprint=mark))
+    return result
+
+
+def _text(module: Module, span: Span) -> str:
+    lines = [module.line_text(line) for line in range(span.line, span.end_line + 1)]
+    if not lines:
+        return ""
+    lines[-1] = lines[-1][: span.end_column - 1]
+    lines[0] = lines[0][span.column - 1 :]
+    return "\n".join(lines)
+
+
+# -- suppressions ----------------------------------------------------------------------------------------------------
+
+
+def suppressed(
+    rulebook: Rulebook,
+    codes: frozenset[str],
+    found: list[Finding],
+    chosen: list[SourceFile],
+    project: Project,
+    options: CheckOptions,
+) -> list[Finding]:
+    """Marks findings that a comment or the config takes, and adds findings about the comments themselves."""
+    by_path: dict[str, list[Finding]] = {}
+    for finding in found:
+        by_path.setdefault(finding.path, []).append(finding)
+    result: list[Finding] = []
+    for file in chosen:
+        ours = by_path.pop(file.display, [])
+        data = project.content(file)
+        if not ours and b"capturelint:" not in data:
+            continue
+        module = project.module_at(file.path)
+        if module is None:
+            result.extend(ours)
+            continue
+        comments = parse_suppressions(module.source)
+        result.extend(_apply(comments, ours))
+        result.extend(_about_comments(rulebook, codes, comments, module, options))
+    for rest in by_path.values():
+        result.extend(rest)
+    return _ignored_by_path(rulebook, result, options)
+
+
+def _apply(comments: SuppressionSet, found: list[Finding]) -> Iterable[Finding]:
+    for finding in found:
+        entry = comments.match(finding.rule, finding.name, finding.span.line)
+        yield finding if entry is None else replace(finding, suppressed=Suppression("comment", entry.reason))
+
+
+def _about_comments(
+    rulebook: Rulebook, codes: frozenset[str], comments: SuppressionSet, module: Module, options: CheckOptions
+) -> Iterable[Finding]:
+    from capturelint.errors import UsageError
+
+    for entry in comments.entries:
+        for selector in entry.codes:
+            try:
+                rulebook.resolve(selector)
+            except UsageError as error:
+                if "CG002" in codes:
+                    yield _about(rulebook.rules["CG002"], module, entry.span, str(error))
+    if "CG001" in codes:
+        for entry in comments.unused():
+            unused = [code for code in entry.unused_codes if _enabled(rulebook, codes, code)]
+            if unused:
+                yield _about(rulebook.rules["CG001"], module, entry.span, f"unused suppression of {', '.join(unused)}")
+    if "CG002" in codes:
+        for malformed in comments.malformed:
+            yield _about(rulebook.rules["CG002"], module, malformed.span, malformed.message)
+
+
+def _enabled(rulebook: Rulebook, codes: frozenset[str], selector: str) -> bool:
+    """A suppression of a rule that is switched off in this run is not called unused."""
+    from capturelint.errors import UsageError
+
+    try:
+        return rulebook.resolve(selector) <= codes
+    except UsageError:
+        return False
+
+
+def _about(rule: Rule, module: Module, span: Span, message: str) -> Finding:
+    text = _text(module, span)
+    return Finding(
+        rule=rule.code, name=rule.name, path=module.display, span=span, message=message, label="", help=rule.help,
+        severity=rule.severity, confidence=Confidence.CERTAIN, consequence=rule.consequence,
+        fingerprint=fingerprint(rule.code, module.display, "", text, 0),
+    )  # fmt: skip
+
+
+def _ignored_by_path(rulebook: Rulebook, found: list[Finding], options: CheckOptions) -> list[Finding]:
+    ignores = options.config.per_file_ignores
+    if not ignores:
+        return found
+    import pathspec
+
+    rows = [
+        (pathspec.GitIgnoreSpec.from_lines([pattern]), frozenset().union(*(rulebook.resolve(s) for s in selectors)))
+        for pattern, selectors in ignores.items()
+    ]
+    kept = []
+    for finding in found:
+        path = finding.path
+        if not any(finding.rule in codes and spec.match_file(path) for spec, codes in rows):
+            kept.append(finding)
+    return kept

@@ -1,0 +1,1 @@
+"""The life of each graph outside its region."""

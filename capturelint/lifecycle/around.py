@@ -1,0 +1,213 @@
+"""The code around a region: what prepares its capture, what replays it, and in which order."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from capturelint.model import Confidence, Span
+from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
+from capturelint.project.module import Module
+from capturelint.regions.declaration import Declaration
+from capturelint.values.changing import constructs
+from capturelint.values.engine import Engine
+
+_MAX_CALLERS = 4
+
+
+@dataclass(eq=False, slots=True)
+class Surroundings:
+    """``capturing``: functions by which the region is captured, from its holder up to what calls that."""
+
+    engine: Engine
+    declaration: Declaration
+    capturing: set[FunctionInfo] = field(default_factory=set)
+
+    @property
+    def owner(self) -> ClassInfo | None:
+        return owner_of(self.declaration.holder)
+
+    def prepares(self, function: FunctionInfo, statement: ast.AST) -> bool:
+        """Whether a statement only runs before the capture, or is followed by a new one."""
+        if constructs(function, set()):
+            return True
+        if function is self.declaration.holder and function_line(statement) <= last_line(self.declaration):
+            return not _in_common_loop(function.node, self.declaration, statement) or not replays(function)
+        if self.captured_after(function, statement):
+            return True
+        if self._called_while_preparing(function):
+            return True
+        return function in self.capturing and not replays(function)
+
+    def _called_while_preparing(self, function: FunctionInfo) -> bool:
+        """A helper that only capturing functions call, and that does not replay."""
+        if replays(function):
+            return False
+        callers = [holder for holder, _ in function.module.calls_named(function.name) if holder is not None]
+        return bool(callers) and all(
+            caller in self.capturing and not replays(caller) or constructs(caller, set()) for caller in callers
+        )
+
+    def captured_after(self, function: FunctionInfo, statement: ast.AST) -> bool:
+        """A capture (or a call that makes one) follows the statement in its block, or its block's own blocks."""
+        names = {each.name for each in self.capturing}
+        for block in blocks_around(function.node, statement):
+            index = next(i for i, each in enumerate(block) if contains(each, statement))
+            for later in block[index:]:
+                for node in ast.walk(later):
+                    if node is self.declaration.node and later is not statement:
+                        return True
+                    if isinstance(node, ast.Call) and last_name(node.func) in names and node.lineno >= function_line(statement):
+                        if not contains(statement, node):
+                            return True
+            if block is not blocks_around(function.node, statement)[0] and _replays_in(block[index:]):
+                break
+        return False
+
+    def replayed_after(self, function: FunctionInfo | None, statement: ast.AST, body: ast.AST | None) -> bool:
+        """Whether a replay follows the statement: later in its function, or in a loop that holds both."""
+        node = function.node if function is not None else body
+        if node is None:
+            return False
+        line = function_line(statement)
+        calls = [call for call in walk_own(node, into_nested=True) if is_replay(call)]
+        region_lines = (self.declaration.line, last_line(self.declaration))
+        for call in calls:
+            if call.lineno > line or contains(statement, call):  # type: ignore[attr-defined]
+                recaptured = line < region_lines[0] < call.lineno  # type: ignore[attr-defined]
+                if not recaptured:
+                    return True
+            for loop in loops_around(node, statement):
+                holds_region = loop.lineno <= region_lines[0] <= (loop.end_lineno or 0) and (
+                    function is self.declaration.holder
+                )
+                if contains(loop, call) and not holds_region:
+                    return True
+        return False
+
+    def confidence(self, function: FunctionInfo | None, statement: ast.AST) -> Confidence | None:
+        """How sure it is that the statement runs between capture and replay."""
+        if function is None:
+            return Confidence.LIKELY
+        if replays(function):
+            return Confidence.CERTAIN
+        if self._called_by_replay(function) or self._calls_replay(function):
+            return Confidence.CERTAIN if owner_of(function) is self.owner else Confidence.LIKELY
+        if self.owner is not None and owner_of(function) is self.owner:
+            return Confidence.LIKELY
+        if self.owner is not None and function.module is not self.declaration.module and owner_of(function) is None:
+            return Confidence.LIKELY
+        return Confidence.POSSIBLE
+
+    def _called_by_replay(self, function: FunctionInfo) -> bool:
+        callers = [holder for holder, _ in function.module.calls_named(function.name) if holder is not None]
+        return any(replays(caller) for caller in callers)
+
+    def _calls_replay(self, function: FunctionInfo) -> bool:
+        names = {last_name(node.func) for node in walk_own(function.node) if isinstance(node, ast.Call)}
+        return any(
+            info.name in names and replays(info)
+            for info in (*self.declaration.module.all_functions(), *function.module.all_functions())
+        )
+
+
+def of(engine: Engine, declaration: Declaration) -> Surroundings:
+    surroundings = Surroundings(engine, declaration)
+    queue = [(declaration.holder, 0)]
+    while queue:
+        info, depth = queue.pop()
+        while info is not None and info.parent is not None:
+            surroundings.capturing.add(info)
+            info = info.parent
+        if info is None or info in surroundings.capturing:
+            continue
+        surroundings.capturing.add(info)
+        if depth < _MAX_CALLERS:
+            for holder, call in info.module.calls_named(info.name):
+                if holder is not None and _speaks_of_own(call, info, holder):
+                    queue.append((holder, depth + 1))
+    return surroundings
+
+
+def _speaks_of_own(call: ast.Call, info: FunctionInfo, holder: FunctionInfo) -> bool:
+    """A call by the function's own name: ``self.capture()`` in the class, ``capture()`` for a plain function."""
+    if info.owner is None:
+        return isinstance(call.func, ast.Name)
+    return isinstance(call.func, ast.Attribute) and (owner_of(holder) is info.owner or owner_of(holder) is not None)
+
+
+def owner_of(info: FunctionInfo | None) -> ClassInfo | None:
+    while info is not None and info.owner is None:
+        info = info.parent
+    return info.owner if info is not None else None
+
+
+def is_replay(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "replay"
+
+
+def replays(function: FunctionInfo) -> bool:
+    return any(is_replay(node) for node in walk_own(function.node, into_nested=True))
+
+
+def _replays_in(statements: list[ast.stmt]) -> bool:
+    return any(is_replay(node) for statement in statements for node in ast.walk(statement))
+
+
+def function_line(node: ast.AST) -> int:
+    return getattr(node, "lineno", 0)
+
+
+def last_line(declaration: Declaration) -> int:
+    ends = [getattr(node, "end_lineno", None) or 0 for node in (*(declaration.body or ()), declaration.node)]
+    return max(ends, default=declaration.line)
+
+
+def contains(outer: ast.AST, inner: ast.AST) -> bool:
+    return outer is inner or any(node is inner for node in ast.walk(outer))
+
+
+def blocks_around(function: ast.AST, statement: ast.AST) -> list[list[ast.stmt]]:
+    """The statement lists that hold a statement, innermost first."""
+    found: list[list[ast.stmt]] = []
+
+    def search(node: ast.AST) -> bool:
+        for name in ("body", "orelse", "finalbody", "handlers"):
+            block = getattr(node, name, None)
+            if not isinstance(block, list):
+                continue
+            for child in block:
+                if child is statement or search(child):
+                    if name != "handlers":
+                        found.append(block)
+                    return True
+        return False
+
+    search(function)
+    return found
+
+
+def loops_around(function: ast.AST, statement: ast.AST) -> Iterator[ast.For | ast.AsyncFor | ast.While]:
+    for node in walk_own(function, into_nested=True):
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and contains(node, statement):
+            yield node
+
+
+def _in_common_loop(function: ast.AST, declaration: Declaration, statement: ast.AST) -> bool:
+    return any(contains(loop, declaration.node) for loop in loops_around(function, statement))
+
+
+def span(module: Module, node: ast.AST) -> Span:
+    """A node's span with columns in characters."""
+    line, end_line = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+    return Span(
+        line,
+        _characters(module.line_text(line), node.col_offset) + 1,  # type: ignore[attr-defined]
+        end_line,
+        _characters(module.line_text(end_line), node.end_col_offset) + 1,  # type: ignore[attr-defined]
+    )
+
+
+def _characters(text: str, column: int) -> int:
+    return column if text.isascii() else len(text.encode()[:column].decode(errors="replace"))

@@ -1,0 +1,244 @@
+"""CG501: a name that the graph reads is bound to another tensor around replay.
+
+What the region read, by name and by attribute, is compared with every statement that binds the same name or attribute
+in code that runs after capture. Code that prepares the capture, or captures anew, may bind what it likes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from capturelint.findings import Around
+from capturelint.lifecycle import around
+from capturelint.lifecycle.around import Surroundings
+from capturelint.model import Applicability, Confidence, Edit, Fix, Related
+from capturelint.passes.base import Hazard
+from capturelint.passes.unit import Support
+from capturelint.project.definitions import FunctionInfo, store_targets, walk_own
+from capturelint.project.module import Module
+from capturelint.reach import Reach
+from capturelint.values import attributes
+from capturelint.values.domain import Host, Instance, Mapping, Sequence, Unknown, Value, options, tensors
+from capturelint.values.engine import Engine
+from capturelint.values.lazy import LazyScope
+from capturelint.values.sites import Site
+from capturelint.values.torch_ops import deep_confidence
+
+_MAX_FILES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Rebinding:
+    """A statement that binds ``target`` in ``function`` (None: module level) of ``module``."""
+
+    module: Module
+    function: FunctionInfo | None
+    statement: ast.AST
+    target: ast.expr
+    confidence: Confidence
+
+
+def find(engine: Engine, reaches: list[Reach]) -> Iterator[Around]:
+    """Every rebinding of a static input, with the regions that read it."""
+    found: dict[tuple[str, int, int], tuple[_Rebinding, list[Reach]]] = {}
+    for reach in reaches:
+        declaration = reach.entered.declaration
+        if declaration.body is None:
+            continue
+        surroundings = around.of(engine, declaration)
+        for rebinding in (*_of_names(engine, reach, surroundings), *_of_attributes(engine, reach, surroundings)):
+            key = (rebinding.module.display, rebinding.target.lineno, rebinding.target.col_offset)
+            known = found.setdefault(key, (rebinding, []))
+            if reach not in known[1]:
+                known[1].append(reach)
+    for rebinding, regions in found.values():
+        yield _report(rebinding, regions)
+
+
+def _report(rebinding: _Rebinding, regions: list[Reach]) -> Around:
+    module, target = rebinding.module, rebinding.target
+    text = module.segment(target, 48)
+    declaration = regions[0].entered.declaration
+    where = f"{declaration.module.display}:{declaration.line}"
+    hazard = Hazard(
+        "CG501",
+        around.span(module, target),
+        f"`{text}` is bound to another tensor, but the graph captured at {where} goes on reading the old one",
+        "the graph keeps the old tensor",
+        Support(rebinding.confidence, ()),
+        help=f"write into the tensor that the graph reads: `{text}.copy_(...)`",
+        related=(Related(declaration.module.display, declaration.line, "captured with the tensor bound before"),),
+        fix=_fix(rebinding),
+    )
+    scope = rebinding.function.qualname if rebinding.function is not None else ""
+    return Around(module, scope, hazard, tuple(regions))
+
+
+def _fix(rebinding: _Rebinding) -> Fix | None:
+    """``x = new`` to ``x.copy_(new)``: unsafe, since shapes and dtypes are not known to agree."""
+    statement, module = rebinding.statement, rebinding.module
+    if not isinstance(statement, ast.Assign) or statement.targets != [rebinding.target]:
+        return None
+    target = ast.get_source_segment(module.source, rebinding.target)
+    value = ast.get_source_segment(module.source, statement.value)
+    if target is None or value is None:
+        return None
+    edit = Edit(around.span(module, statement), f"{target}.copy_({value})")
+    return Fix(Applicability.UNSAFE, "write in place", (edit,))
+
+
+# -- plain names -----------------------------------------------------------------------------------------------------
+
+
+def _of_names(engine: Engine, reach: Reach, surroundings: Surroundings) -> Iterator[_Rebinding]:
+    """Names of the function (or module) that holds the region."""
+    declaration = reach.entered.declaration
+    region_end = around.last_line(declaration)
+    read = {(owner, name) for context in reach.steps for owner, name in context.names_read}
+    for owner, name in sorted(read, key=lambda pair: pair[1]):
+        if isinstance(owner, LazyScope) and owner.function is not None:
+            node: ast.AST = owner.function.node
+            holder, module = owner.function, owner.module
+        elif owner is declaration.module and declaration.holder is None:
+            node, holder, module = declaration.module.tree, None, declaration.module
+        else:
+            continue
+        scope = owner if isinstance(owner, LazyScope) else engine.module_scope(module)
+        value = scope.lookup(name)
+        if not _static_input(value):
+            continue
+        for function, statement, target in _bindings(module, holder, node, name):
+            after = module is not declaration.module or getattr(statement, "lineno", 0) > region_end
+            nested = function is not holder
+            if not (after or nested) or not _binds_anew(target, statement, value):
+                continue
+            if surroundings.replayed_after(function, statement, node if not nested else None):
+                yield _Rebinding(module, function, statement, target, Confidence.CERTAIN)
+
+
+def _bindings(
+    module: Module, holder: FunctionInfo | None, node: ast.AST, name: str
+) -> Iterator[tuple[FunctionInfo | None, ast.AST, ast.expr]]:
+    """Statements that bind ``name`` in a function itself, or in nested ones that declare it ``nonlocal``."""
+    for statement in walk_own(node):
+        for target in store_targets(statement):
+            if _names(target, name):
+                yield holder, statement, target
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            inner = module.functions.get(id(statement))
+            if inner is None:
+                continue
+            declared = any(
+                isinstance(each, (ast.Nonlocal, ast.Global)) and name in each.names for each in walk_own(statement)
+            )
+            for deeper in walk_own(statement):
+                for target in store_targets(deeper):
+                    if _names(target, name) and (declared or isinstance(target, ast.Subscript)):
+                        yield inner, deeper, target
+
+
+def _names(target: ast.expr, name: str) -> bool:
+    if isinstance(target, ast.Subscript):
+        return isinstance(target.value, ast.Name) and target.value.id == name
+    return isinstance(target, ast.Name) and target.id == name
+
+
+# -- attributes ------------------------------------------------------------------------------------------------------
+
+
+def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> Iterator[_Rebinding]:
+    read: dict[tuple[Site, str], None] = {}
+    for context in reach.steps:
+        for owner, name in context.attributes_read:
+            if isinstance(owner, Site):
+                read[owner, name] = None
+        for fact in context.stores.values():
+            for option in options(fact.owner):
+                if isinstance(option, Instance) and deep_confidence(fact.value) is not None:
+                    read[option.site, fact.attribute] = None
+    for site, name in sorted(read, key=lambda pair: (pair[0].cls.qualname, pair[1])):
+        value = attributes.of_instance(engine, Instance(site, exact=not site.generic), name)
+        if not _static_input(value) and not _stored_in(reach, site, name):
+            continue
+        for module, function, statement, target in _attribute_bindings(engine, site, name):
+            if function is not None and surroundings.prepares(function, statement):
+                continue
+            if not _binds_anew(target, statement, value) or not _is_tensor(engine, module, function, statement):
+                continue
+            confidence = surroundings.confidence(function, statement)
+            if confidence is not None and (confidence > Confidence.POSSIBLE):
+                yield _Rebinding(module, function, statement, target, confidence)
+
+
+def _stored_in(reach: Reach, site: Site, name: str) -> bool:
+    """The region itself binds the attribute to a tensor; then the graph writes that one."""
+    return any(
+        fact.attribute == name and any(isinstance(o, Instance) and o.site is site for o in options(fact.owner))
+        for context in reach.steps
+        for fact in context.stores.values()
+    )
+
+
+def _attribute_bindings(
+    engine: Engine, site: Site, name: str
+) -> Iterator[tuple[Module, FunctionInfo | None, ast.AST, ast.expr]]:
+    for module in engine.project.modules_mentioning(f".{name}", limit=_MAX_FILES):
+        for function, statement, receiver in module.attribute_stores(name):
+            if _is_receiver(engine, module, function, receiver, site):
+                for target in store_targets(statement):
+                    if isinstance(target, ast.Attribute) and target.attr == name:
+                        yield module, function, statement, target
+        for function, statement, target in module.attribute_item_stores(name):
+            if _is_receiver(engine, module, function, target.value.value, site):  # type: ignore[attr-defined]
+                yield module, function, statement, target
+
+
+def _is_receiver(
+    engine: Engine, module: Module, function: FunctionInfo | None, receiver: ast.expr, site: Site
+) -> bool:
+    scope = engine.function_scope(function, engine.receiver_of(function)) if function else engine.module_scope(module)
+    owner = engine.evaluate_in(scope, receiver)
+    for option in options(owner):
+        if isinstance(option, Instance):
+            if option.site is site:
+                return True
+            same = option.site.cls in engine.mro(site.cls) or site.cls in engine.mro(option.site.cls)
+            if same and (option.site.generic or site.generic):
+                return True
+    return False
+
+
+# -- what counts -----------------------------------------------------------------------------------------------------
+
+
+def _static_input(value: Value | None) -> bool:
+    """A tensor (or a container of them) that was there before the region."""
+    return deep_confidence(value) not in (None, Confidence.POSSIBLE) or any(
+        tensor.pinned for tensor in tensors(value)
+    )
+
+
+def _binds_anew(target: ast.expr, statement: ast.AST, value: Value | None) -> bool:
+    """Whether the statement binds another object: ``t += 1`` and ``t[i] = v`` on a tensor write in place."""
+    if isinstance(target, ast.Subscript):
+        holds_tensors = any(isinstance(option, (Mapping, Sequence)) for option in options(value))
+        return holds_tensors and isinstance(statement, ast.Assign) and not isinstance(target.slice, ast.Slice)
+    if isinstance(statement, ast.AugAssign):
+        return isinstance(statement.op, ast.MatMult)
+    return isinstance(statement, (ast.Assign, ast.AnnAssign, ast.For, ast.AsyncFor)) and (
+        not isinstance(statement, ast.AnnAssign) or statement.value is not None
+    )
+
+
+def _is_tensor(engine: Engine, module: Module, function: FunctionInfo | None, statement: ast.AST) -> bool:
+    """What is bound may be a tensor: it is not None, a number, or something else that is known."""
+    value_node = getattr(statement, "value", None) or getattr(statement, "iter", None)
+    if not isinstance(value_node, ast.expr):
+        return True
+    scope = engine.function_scope(function, engine.receiver_of(function)) if function else engine.module_scope(module)
+    found = list(options(engine.evaluate_in(scope, value_node)))
+    return any(isinstance(o, Unknown) or deep_confidence(o) is not None or any(True for _ in tensors(o)) for o in found) or (
+        not all(isinstance(option, (Host, Instance)) for option in found)
+    )

@@ -1,0 +1,229 @@
+"""The ground floor: what a finding, a region and a report are. Imports nothing of ours and nothing heavy.
+
+Lines and columns count from 1, columns in characters. Paths are relative to the working directory, with ``/``.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+
+class _Ordered(enum.Enum):
+    """An enum whose members are ordered as written, weakest first."""
+
+    @property
+    def rank(self) -> int:
+        return list(type(self)).index(self)
+
+    def __ge__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.rank >= other.rank
+
+    def __gt__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.rank > other.rank
+
+    def __le__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.rank <= other.rank
+
+    def __lt__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.rank < other.rank
+
+
+class Severity(_Ordered):
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Confidence(_Ordered):
+    """How sure the static analysis is. ``POSSIBLE`` is hidden unless asked for."""
+
+    POSSIBLE = "possible"
+    LIKELY = "likely"
+    CERTAIN = "certain"
+
+
+class Consequence(enum.Enum):
+    """What the user of a captured graph sees when the hazard strikes."""
+
+    CAPTURE_ERROR = "capture-error"
+    STALE_REPLAY = "stale-replay"
+    CORRUPTION = "corruption"
+    COST = "cost"
+    #: the tool's own findings (CG0xx): nothing happens to a graph
+    NONE = "none"
+
+    @property
+    def severity(self) -> Severity:
+        return Severity.WARNING if self in (Consequence.COST, Consequence.NONE) else Severity.ERROR
+
+
+class VerdictStatus(enum.Enum):
+    CONFIRMED = "confirmed"
+    REFUTED = "refuted"
+    UNREACHED = "unreached"
+    INCONCLUSIVE = "inconclusive"
+    UNVERIFIED = "unverified"
+
+
+class Applicability(enum.Enum):
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A range in one file; the end column is that of the first character after it."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One call on the way from a region to a finding: where the call stands, and in which function."""
+
+    path: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    path: str
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegionRef:
+    """A region as one finding sees it: ``trace`` holds the calls from the region's body to the finding's function."""
+
+    kind: str
+    path: str
+    line: int
+    name: str
+    trace: tuple[Frame, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    applicability: Applicability
+    message: str
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    status: VerdictStatus
+    evidence: str
+    how: str = "gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """Why a finding does not count: an inline comment, or the baseline."""
+
+    kind: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One hazard at one span, with everything a report needs. ``label`` is the short text beside the underline."""
+
+    rule: str
+    name: str
+    path: str
+    span: Span
+    message: str
+    label: str
+    help: str
+    severity: Severity
+    confidence: Confidence
+    consequence: Consequence
+    regions: tuple[RegionRef, ...] = ()
+    related: tuple[Related, ...] = ()
+    why: tuple[str, ...] = ()
+    fix: Fix | None = None
+    suppressed: Suppression | None = None
+    verdict: Verdict | None = None
+    fingerprint: str = ""
+    cell: int | None = None
+    #: the enclosing function's dotted name, for fingerprints and baselines
+    scope: str = ""
+
+    @property
+    def sort_key(self) -> tuple[str, Span, str]:
+        return (self.path, self.span, self.rule)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """Something that kept a file from being checked."""
+
+    path: str
+    line: int
+    message: str
+    rule: str = "CG000"
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedFunction:
+    """A function that a region's code enters, and the call that enters it first."""
+
+    path: str
+    line: int
+    name: str
+    called_from: Frame
+
+
+@dataclass(frozen=True, slots=True)
+class UnresolvedCall:
+    """A call inside a region that could not be followed. What was not looked at is said."""
+
+    path: str
+    line: int
+    column: int
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A piece of code that a graph records.
+
+    ``kind`` names how it is declared (``torch.cuda.graph``, ``capture_begin``, ``make_graphed_callables``,
+    ``torch.compile``, ``capture_region``, ``comment``, ``config``, or a preset's name); ``name`` is the function that
+    holds it or that it consists of.
+    """
+
+    kind: str
+    path: str
+    line: int
+    name: str
+    reached: tuple[ReachedFunction, ...] = ()
+    unresolved: tuple[UnresolvedCall, ...] = ()
+
+    @property
+    def sort_key(self) -> tuple[str, int, str, str]:
+        return (self.path, self.line, self.kind, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What a run found. ``findings`` holds suppressed ones too; ``files`` counts the files that were read."""
+
+    findings: tuple[Finding, ...] = ()
+    regions: tuple[Region, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    files: int = 0
+    #: seconds by stage, for ``--timings``
+    timings: dict[str, float] = field(default_factory=dict)

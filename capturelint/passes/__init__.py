@@ -1,0 +1,1 @@
+"""One LibCST pass per hazard family: they open functions that hold a candidate, and ask for the facts at a node."""

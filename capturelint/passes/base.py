@@ -1,0 +1,70 @@
+"""What every pass has: the facts at hand, and a way to report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+from libcst import BatchableCSTVisitor
+
+from capturelint.model import Fix, Related, Span
+from capturelint.passes.unit import Facts, Support
+from capturelint.values.facts import Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """What a pass reports: a rule broken at a span, in some contexts."""
+
+    rule: str
+    span: Span
+    message: str
+    label: str
+    support: Support
+    help: str | None = None
+    related: tuple[Related, ...] = ()
+    fix: Fix | None = None
+
+
+class CapturePass(BatchableCSTVisitor):
+    """Base of all passes. Subclasses visit nodes, ask ``self.facts`` and call ``self.report``."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__()
+        self.facts = facts
+        self.hazards: dict[tuple[str, Span], Hazard] = {}
+
+    def report(
+        self,
+        rule: str,
+        node: cst.CSTNode,
+        message: str,
+        label: str,
+        support: Support,
+        *,
+        help: str | None = None,
+        related: tuple[Related, ...] = (),
+        fix: Fix | None = None,
+    ) -> None:
+        """Reports once a rule and span; the surest report stays."""
+        span = self.facts.span(node)
+        known = self.hazards.get((rule, span))
+        if known is None or support.confidence > known.support.confidence:
+            self.hazards[rule, span] = Hazard(rule, span, message, label, support, help, related, fix)
+
+    def effects(self, node: cst.CSTNode, *kinds: str) -> Iterator[tuple[Effect, Support]]:
+        return ((effect, support) for effect, support in self.facts.effects(node) if effect.kind in kinds)
+
+    def argument(self, node: cst.Call, name: str, position: int | None) -> cst.BaseExpression | None:
+        """The expression given for a parameter."""
+        for index, argument in enumerate(node.args):
+            if argument.keyword is not None and argument.keyword.value == name:
+                return argument.value
+            if argument.keyword is None and not argument.star and index == position:
+                return argument.value
+        return None
+
+
+def receiver_of(node: cst.Call) -> cst.BaseExpression | None:
+    return node.func.value if isinstance(node.func, cst.Attribute) else None

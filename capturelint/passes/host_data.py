@@ -1,0 +1,24 @@
+"""CG201: host data enters the region through a copy that cannot be captured."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from capturelint.passes.base import CapturePass
+
+
+class HostData(CapturePass):
+    """Constructors, moves, indexes and writes that copy from pageable host memory."""
+
+    def visit_Call(self, node: cst.Call) -> None:
+        self._effects_at(node)
+
+    def visit_Subscript(self, node: cst.Subscript) -> None:
+        self._effects_at(node)
+
+    def _effects_at(self, node: cst.BaseExpression) -> None:
+        for effect, support in self.effects(node, "host-to-device"):
+            text = self.facts.text(node)
+            detail = effect.detail or "a copy from the host"
+            self.report("CG201", node, f"`{text}` copies host data to the device: {detail}; capture fails on this line",
+                        "copies from the host", support)  # fmt: skip

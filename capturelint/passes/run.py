@@ -1,0 +1,70 @@
+"""Opens the units that hold candidates and runs all passes over each in one traversal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from capturelint.passes.base import Hazard
+from capturelint.passes.unit import Facts, Unit
+from capturelint.project.definitions import FunctionInfo
+from capturelint.values.facts import Context
+
+
+@dataclass(frozen=True, slots=True)
+class UnitHazards:
+    unit: Unit
+    hazards: tuple[Hazard, ...]
+
+
+def units_of(contexts: Iterable[Context]) -> list[Unit]:
+    """Groups contexts by the outermost function that holds them; those without a candidate are left out."""
+    units: dict[int, Unit] = {}
+    for context in contexts:
+        node = outermost(context)
+        unit = units.setdefault(id(node), Unit(context.module, node))  # type: ignore[arg-type]
+        unit.contexts.append(context)
+    return [unit for unit in units.values() if any(context.candidates for context in unit.contexts)]
+
+
+def outermost(context: Context) -> object:
+    info: FunctionInfo | None = context.function
+    if info is None:
+        return context.node
+    while info.parent is not None:
+        info = info.parent
+    if info.name == "<lambda>":
+        return statement_of(context, info)
+    return info.node
+
+
+def statement_of(context: Context, info: FunctionInfo) -> object:
+    """The module-level (or class-level) statement that a lambda stands in."""
+    import ast
+
+    for statement in ast.walk(context.module.tree):
+        if isinstance(statement, ast.stmt) and not isinstance(statement, (ast.ClassDef, ast.If, ast.Try, ast.With)):
+            if statement.lineno <= info.line <= (statement.end_lineno or 0) and any(
+                inner is info.node for inner in ast.walk(statement)
+            ):
+                return statement
+    return info.node
+
+
+def run_passes(unit: Unit) -> UnitHazards:
+    """Parses one unit with LibCST and asks every pass."""
+    import libcst as cst
+    from libcst.metadata import MetadataWrapper, PositionProvider
+
+    from capturelint.passes.control_flow import ControlFlow
+    from capturelint.passes.host_data import HostData
+    from capturelint.passes.host_waits import HostWaits
+    from capturelint.passes.region_state import RegionState
+    from capturelint.passes.scalars import FrozenScalars
+    from capturelint.passes.shapes import Shapes
+
+    wrapper = MetadataWrapper(cst.parse_module(unit.text), unsafe_skip_copy=True)
+    facts = Facts(unit, wrapper.resolve(PositionProvider))
+    passes = [kind(facts) for kind in (HostWaits, HostData, ControlFlow, Shapes, RegionState, FrozenScalars)]
+    cst.visit_batched(wrapper.module, passes)
+    return UnitHazards(unit, tuple(hazard for each in passes for hazard in each.hazards.values()))

@@ -1,0 +1,135 @@
+"""A piece of source that passes open, and the facts that evaluation left about it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from capturelint.model import Confidence, Span
+from capturelint.values.domain import Value, device_confidence
+from capturelint.values.facts import CallFact, Context, Effect, NodeSpan, StoreFact
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from capturelint.project.module import Module
+
+
+@dataclass(eq=False, slots=True)
+class Unit:
+    """An outermost function, method or module-level statement with all contexts that were evaluated in it."""
+
+    module: Module
+    node: ast.AST
+    contexts: list[Context] = field(default_factory=list)
+
+    @property
+    def first_line(self) -> int:
+        decorators = getattr(self.node, "decorator_list", [])
+        return min([self.node.lineno, *(decorator.lineno for decorator in decorators)])  # type: ignore[attr-defined]
+
+    @property
+    def text(self) -> str:
+        """The unit's source lines; an indented one is wrapped in an ``if``, so that it parses by itself."""
+        lines = self.module.source.split("\n")[self.first_line - 1 : self.node.end_lineno]  # type: ignore[attr-defined]
+        text = "\n".join(lines) + "\n"
+        return f"if True:\n{text}" if text[:1] in " \t" else text
+
+    @property
+    def line_offset(self) -> int:
+        """What to add to a line of ``text`` for the line in the file."""
+        return self.first_line - (2 if self.text.startswith("if True:\n") and self.node.col_offset else 1)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """The contexts in which something holds, and how sure it is in the surest of them."""
+
+    confidence: Confidence
+    contexts: tuple[Context, ...]
+    why: str = ""
+
+
+class Facts:
+    """The facts of one unit, by the spans that LibCST gives: lines and columns from 1 and 0, in characters."""
+
+    def __init__(self, unit: Unit, positions: object) -> None:
+        self._unit = unit
+        self._positions = positions
+        self._offset = unit.line_offset
+        self._wide: dict[int, str] = {}
+
+    def node_span(self, node: cst.CSTNode) -> NodeSpan:
+        """The span of a node as ``ast`` has it."""
+        found = self._positions[node]  # type: ignore[index]
+        start_line, end_line = found.start.line + self._offset, found.end.line + self._offset
+        return (
+            start_line,
+            self._bytes(start_line, found.start.column),
+            end_line,
+            self._bytes(end_line, found.end.column),
+        )
+
+    def span(self, node: cst.CSTNode) -> Span:
+        found = self._positions[node]  # type: ignore[index]
+        return Span(
+            found.start.line + self._offset,
+            found.start.column + 1,
+            found.end.line + self._offset,
+            found.end.column + 1,
+        )
+
+    def _bytes(self, line: int, column: int) -> int:
+        text = self._unit.module.line_text(line)
+        return column if text.isascii() else len(text[:column].encode())
+
+    # -- questions ---------------------------------------------------------------------------------------------------
+
+    def values(self, node: cst.CSTNode) -> Iterable[tuple[Context, Value]]:
+        span = self.node_span(node)
+        return [(c, c.values[span]) for c in self._unit.contexts if span in c.values]
+
+    def calls(self, node: cst.CSTNode) -> Iterable[tuple[Context, CallFact]]:
+        span = self.node_span(node)
+        return [(c, c.calls[span]) for c in self._unit.contexts if span in c.calls]
+
+    def effects(self, node: cst.CSTNode) -> list[tuple[Effect, Support]]:
+        """What a call, an index or an operator does, each effect once, with the contexts that it does it in."""
+        span = self.node_span(node)
+        found: dict[tuple[str, str, str], list[tuple[Context, Effect]]] = {}
+        for context in self._unit.contexts:
+            effects: tuple[Effect, ...] = context.indexes.get(span, ())
+            if span in context.calls:
+                effects = (*context.calls[span].effects, *effects)
+            for effect in effects:
+                found.setdefault((effect.kind, effect.on, effect.detail), []).append((context, effect))
+        result = []
+        for entries in found.values():
+            best = max((effect for _, effect in entries), key=lambda e: e.confidence.rank)
+            contexts = tuple(dict.fromkeys(c for c, e in entries if e.confidence is best.confidence))
+            result.append((best, Support(best.confidence, contexts, best.why)))
+        return result
+
+    def stores(self, node: cst.CSTNode) -> Iterable[tuple[Context, StoreFact]]:
+        span = self.node_span(node)
+        return [(c, c.stores[span]) for c in self._unit.contexts if span in c.stores]
+
+    def device_tensor(self, node: cst.CSTNode) -> Support | None:
+        """Whether a node is a device tensor, in some context."""
+        return self.support((c, device_confidence(value)) for c, value in self.values(node))
+
+    def support(self, found: Iterable[tuple[Context, Confidence | None]]) -> Support | None:
+        sure = [(context, confidence) for context, confidence in found if confidence is not None]
+        if not sure:
+            return None
+        best = max((confidence for _, confidence in sure), key=lambda c: c.rank)
+        return Support(best, tuple(dict.fromkeys(c for c, confidence in sure if confidence is best)))
+
+    def text(self, node: cst.CSTNode, limit: int = 48) -> str:
+        """A node's source on one line, shortened."""
+        import libcst
+
+        text = " ".join(libcst.Module(body=[]).code_for_node(node).split())
+        return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,0 +1,207 @@
+"""Functions and classes as the index knows them: nodes with their module, and nothing evaluated."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Union
+
+if TYPE_CHECKING:
+    from capturelint.project.module import Module
+
+FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
+_MUTATORS = ("append", "add", "appendleft", "extend", "insert", "update", "setdefault", "append_module")
+_REGISTRARS = ("register_buffer", "register_parameter", "add_module", "register_module", "__setattr__")
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+@dataclass(eq=False, slots=True)
+class FunctionInfo:
+    """A function, method or lambda. Identity is the object: one per node."""
+
+    node: FunctionNode
+    module: Module
+    qualname: str
+    owner: ClassInfo | None = None
+    parent: FunctionInfo | None = None
+
+    @property
+    def name(self) -> str:
+        return self.node.name if not isinstance(self.node, ast.Lambda) else "<lambda>"
+
+    @property
+    def line(self) -> int:
+        return self.node.lineno
+
+    @property
+    def decorators(self) -> list[ast.expr]:
+        return [] if isinstance(self.node, ast.Lambda) else self.node.decorator_list
+
+    @property
+    def body(self) -> list[ast.stmt]:
+        if isinstance(self.node, ast.Lambda):
+            return [ast.copy_location(ast.Return(value=self.node.body), self.node.body)]
+        return self.node.body
+
+    def has_decorator(self, *names: str) -> bool:
+        """Whether a decorator's last name is one of ``names`` (``functools.wraps(f)`` counts as ``wraps``)."""
+        return any(last_name(d) in names for d in self.decorators)
+
+    @property
+    def is_static(self) -> bool:
+        return self.owner is not None and (self.has_decorator("staticmethod") or self.name == "__new__")
+
+    @property
+    def is_class_method(self) -> bool:
+        return self.owner is not None and self.has_decorator("classmethod")
+
+    @property
+    def is_property(self) -> bool:
+        return self.owner is not None and self.has_decorator("property", "cached_property")
+
+    def parameters(self) -> list[ast.arg]:
+        arguments = self.node.args
+        return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
+@dataclass(eq=False, slots=True)
+class ClassInfo:
+    node: ast.ClassDef
+    module: Module
+    qualname: str
+    methods: dict[str, FunctionInfo] = field(default_factory=dict)
+    #: class-level bindings: the value, or None where there is only an annotation
+    assigned: dict[str, ast.expr | None] = field(default_factory=dict)
+    annotations: dict[str, ast.expr] = field(default_factory=dict)
+    nested: dict[str, ClassInfo] = field(default_factory=dict)
+    _stores: dict[str, list[tuple[FunctionInfo, ast.AST]]] | None = None
+    _mutations: dict[str, list[tuple[FunctionInfo, ast.AST]]] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def is_dataclass(self) -> bool:
+        return any(last_name(d) in ("dataclass", "define", "frozen", "attrs") for d in self.node.decorator_list)
+
+    def attribute_stores(self, name: str) -> list[tuple[FunctionInfo, ast.AST]]:
+        """What binds ``self.name`` in this class's own methods: statements, or calls such as ``register_buffer``."""
+        if self._stores is None:
+            self._index_attributes()
+        assert self._stores is not None
+        return self._stores.get(name, [])
+
+    def attribute_mutations(self, name: str) -> list[tuple[FunctionInfo, ast.AST]]:
+        """What adds to the container ``self.name`` in this class's own methods."""
+        if self._mutations is None:
+            self._index_attributes()
+        assert self._mutations is not None
+        return self._mutations.get(name, [])
+
+    def stored_attributes(self) -> set[str]:
+        self.attribute_stores("")
+        return set(self._stores or ())
+
+    def _index_attributes(self) -> None:
+        self._stores, self._mutations = {}, {}
+        for method in self.methods.values():
+            if not method.parameters() or method.is_static:
+                continue
+            receiver = method.parameters()[0].arg
+            for attribute, node in _bindings_of(method.node, receiver):
+                self._stores.setdefault(attribute, []).append((method, node))
+            for attribute, node in mutations_of(method.node, receiver):
+                self._mutations.setdefault(attribute, []).append((method, node))
+
+
+def _bindings_of(function: ast.AST, receiver: str) -> Iterator[tuple[str, ast.AST]]:
+    for node in walk_own(function, into_nested=True):
+        for target in store_targets(node):
+            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == receiver:
+                yield target.attr, node
+        if isinstance(node, ast.Call) and len(node.args) >= 2 and last_name(node.func) in (*_REGISTRARS, "setattr"):
+            named = node.args[1] if last_name(node.func) == "setattr" else node.args[0]
+            if isinstance(named, ast.Constant) and isinstance(named.value, str) and _speaks_of(node, receiver):
+                yield named.value, node
+
+
+def _speaks_of(call: ast.Call, receiver: str) -> bool:
+    """Whether ``self.register_buffer(...)`` or ``setattr(self, ...)`` is about the method's own object."""
+    subject = call.func.value if isinstance(call.func, ast.Attribute) else call.args[0]
+    return isinstance(subject, ast.Name) and subject.id == receiver
+
+
+def store_targets(statement: ast.AST) -> list[ast.expr]:
+    """The targets that a statement binds, tuples unpacked."""
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    elif isinstance(statement, (ast.AugAssign, ast.AnnAssign, ast.For, ast.AsyncFor)):
+        targets = [statement.target]
+    elif isinstance(statement, (ast.With, ast.AsyncWith)):
+        targets = [item.optional_vars for item in statement.items if item.optional_vars is not None]
+    else:
+        return []
+    flat: list[ast.expr] = []
+    stack = list(reversed(targets))
+    while stack:
+        target = stack.pop()
+        if isinstance(target, (ast.Tuple, ast.List)):
+            stack.extend(reversed(target.elts))
+        elif isinstance(target, ast.Starred):
+            stack.append(target.value)
+        else:
+            flat.append(target)
+    return flat
+
+
+def walk_own(node: ast.AST, *, into_nested: bool = False) -> Iterator[ast.AST]:
+    """Walks a function's own code; nested functions and classes are yielded, and entered only if asked."""
+    stack: list[ast.AST] = list(reversed(list(ast.iter_child_nodes(node))))
+    while stack:
+        child = stack.pop()
+        yield child
+        if into_nested or not isinstance(child, _SCOPES):
+            stack.extend(reversed(list(ast.iter_child_nodes(child))))
+
+
+def last_name(node: ast.expr) -> str:
+    """The last identifier of a dotted name or of what is called: ``a.b.c(x)`` gives ``c``."""
+    while isinstance(node, (ast.Call, ast.Subscript)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def dotted_name(node: ast.AST) -> str | None:
+    """``a.b.c`` for a chain of plain attributes, otherwise None."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return None
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+
+
+def mutations_of(function: ast.AST, receiver: str) -> Iterator[tuple[str, ast.AST]]:
+    """Statements that change a container in an attribute: ``self.xs.append(v)`` and ``self.d[k] = v``."""
+
+    def attribute(node: ast.expr) -> str | None:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == receiver:
+            return node.attr
+        return None
+
+    for node in walk_own(function, into_nested=True):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Subscript) and (name := attribute(target.value)):
+                    yield name, node
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MUTATORS:
+            if name := attribute(node.func.value):
+                yield name, node

@@ -1,0 +1,262 @@
+"""One module's index: what its top level binds, and who calls what by name. Made on demand from ``ast``."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Union
+
+from capturelint.errors import SourceError
+from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, store_targets, walk_own
+from capturelint.source.decoding import decode
+from capturelint.source.files import SourceFile
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedName:
+    """``from module import name``, or ``import module`` when ``name`` is None. ``level`` counts leading dots."""
+
+    module: str
+    name: str | None
+    level: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedName:
+    """A module-level name bound to an expression; ``target`` is the whole target (it may be a tuple)."""
+
+    target: ast.expr
+    value: ast.expr
+
+
+Definition = Union[FunctionInfo, ClassInfo, ImportedName, AssignedName]
+
+
+@dataclass(eq=False, slots=True)
+class Module:
+    file: SourceFile
+    #: dotted name under the import root, for example ``pkg.sub.mod``
+    name: str
+    is_package: bool
+    source: str
+    tree: ast.Module
+    names: dict[str, list[Definition]] = field(default_factory=dict)
+    star_imports: list[ImportedName] = field(default_factory=list)
+    functions: dict[int, FunctionInfo] = field(default_factory=dict)
+    classes: dict[int, ClassInfo] = field(default_factory=dict)
+    _calls: dict[str, list[tuple[FunctionInfo | None, ast.Call]]] | None = None
+    _globals_rebound: dict[str, list[tuple[FunctionInfo, ast.AST]]] | None = None
+    _lines: list[str] | None = None
+    _attribute_items: dict[str, list[tuple[FunctionInfo | None, ast.AST, ast.Subscript]]] | None = None
+    _item_stores: dict[str, list[tuple[FunctionInfo, ast.stmt]]] | None = None
+    _attribute_stores: dict[str, list[tuple[FunctionInfo | None, ast.AST, ast.expr]]] | None = None
+
+    @property
+    def display(self) -> str:
+        return self.file.display
+
+    def line_text(self, line: int) -> str:
+        if self._lines is None:
+            self._lines = self.source.splitlines() if "\f" not in self.source else self.source.split("\n")
+        return self._lines[line - 1] if 0 < line <= len(self._lines) else ""
+
+    def segment(self, node: ast.AST, limit: int = 80) -> str:
+        """The source text of a node on one line, shortened to ``limit`` characters."""
+        text = ast.get_source_segment(self.source, node) or ""
+        text = " ".join(text.split())
+        return text if len(text) <= limit else text[: limit - 3] + "..."
+
+    def function(self, node: ast.AST) -> FunctionInfo:
+        return self.functions[id(node)]
+
+    def all_functions(self) -> Iterator[FunctionInfo]:
+        return iter(self.functions.values())
+
+    def calls_named(self, name: str) -> list[tuple[FunctionInfo | None, ast.Call]]:
+        """Calls whose callee's last identifier is ``name``, with the innermost function that holds each."""
+        if self._calls is None:
+            self._calls = {}
+            stack: list[tuple[ast.AST, FunctionInfo | None]] = [(self.tree, None)]
+            while stack:
+                node, holder = stack.pop()
+                holder = self.functions.get(id(node), holder)
+                if isinstance(node, ast.Call):
+                    self._calls.setdefault(last_name(node.func), []).append((holder, node))
+                stack.extend((child, holder) for child in ast.iter_child_nodes(node))
+        return self._calls.get(name, [])
+
+    def attribute_stores(self, name: str) -> list[tuple[FunctionInfo | None, ast.AST, ast.expr]]:
+        """Statements that bind ``something.name``, with the function that holds each and the something."""
+        if self._attribute_stores is None:
+            self._attribute_stores = {}
+            stack: list[tuple[ast.AST, FunctionInfo | None]] = [(self.tree, None)]
+            while stack:
+                node, holder = stack.pop()
+                holder = self.functions.get(id(node), holder)
+                for target in store_targets(node):
+                    if isinstance(target, ast.Attribute):
+                        self._attribute_stores.setdefault(target.attr, []).append((holder, node, target.value))
+                stack.extend((child, holder) for child in ast.iter_child_nodes(node))
+        return self._attribute_stores.get(name, [])
+
+    def attribute_item_stores(self, name: str) -> list[tuple[FunctionInfo | None, ast.AST, ast.Subscript]]:
+        """Statements that store into an item of ``something.name``: ``self.buffers[key] = value``."""
+        if self._attribute_items is None:
+            self._attribute_items = {}
+            stack: list[tuple[ast.AST, FunctionInfo | None]] = [(self.tree, None)]
+            while stack:
+                node, holder = stack.pop()
+                holder = self.functions.get(id(node), holder)
+                for target in store_targets(node):
+                    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute):
+                        self._attribute_items.setdefault(target.value.attr, []).append((holder, node, target))
+                stack.extend((child, holder) for child in ast.iter_child_nodes(node))
+        return self._attribute_items.get(name, [])
+
+    def item_stores(self, name: str) -> list[tuple[FunctionInfo, ast.stmt]]:
+        """Statements in functions that store into an item of the plain name ``name``: ``NAME[key] = value``."""
+        if self._item_stores is None:
+            self._item_stores = {}
+            for info in self.functions.values():
+                for node in walk_own(info.node):
+                    for target in store_targets(node):
+                        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                            self._item_stores.setdefault(target.value.id, []).append((info, node))  # type: ignore[arg-type]
+        return self._item_stores.get(name, [])
+
+    def globals_rebound(self, name: str) -> list[tuple[FunctionInfo, ast.AST]]:
+        """Functions of this module that declare ``global name``, with the declaring statement."""
+        if self._globals_rebound is None:
+            self._globals_rebound = {}
+            for info in self.functions.values():
+                for node in ast.walk(info.node):
+                    if isinstance(node, ast.Global):
+                        for declared in node.names:
+                            self._globals_rebound.setdefault(declared, []).append((info, node))
+        return self._globals_rebound.get(name, [])
+
+
+def parse_module(file: SourceFile, name: str, is_package: bool) -> Module:
+    """Decodes, parses and indexes one file. Raises SourceError."""
+    source = decode(file.read(), file.display)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(source)
+    except SyntaxError as error:
+        raise SourceError(file.display, error.lineno or 1, f"{error.msg}") from None
+    except (RecursionError, MemoryError):
+        raise SourceError(file.display, 1, "nested too deeply to parse") from None
+    module = Module(file, name, is_package, source, tree)
+    _Indexer(module).run()
+    return module
+
+
+class _Indexer:
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    def run(self) -> None:
+        self._statements(self.module.tree.body)
+        self._functions(self.module.tree, "", None, None)
+
+    def _bind(self, name: str, definition: Definition) -> None:
+        self.module.names.setdefault(name, []).append(definition)
+
+    def _statements(self, body: list[ast.stmt]) -> None:
+        """Top-level bindings, also those under ``if``, ``try``, ``with`` and loops."""
+        for statement in body:
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                info = FunctionInfo(statement, self.module, statement.name)
+                self.module.functions[id(statement)] = info
+                self._bind(statement.name, info)
+            elif isinstance(statement, ast.ClassDef):
+                self._bind(statement.name, self._class(statement, ""))
+            elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+                for name, imported in imported_names(statement):
+                    if name == "*":
+                        self.module.star_imports.append(imported)
+                    else:
+                        self._bind(name, imported)
+            elif isinstance(statement, ast.Assign):
+                for target in statement.targets:
+                    self._assigned(target, target, statement.value)
+            elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+                self._assigned(statement.target, statement.target, statement.value)
+            for inner in ("body", "orelse", "finalbody"):
+                nested = getattr(statement, inner, None)
+                if nested and not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                    self._statements(nested)
+            for handler in getattr(statement, "handlers", ()):
+                self._statements(handler.body)
+
+    def _assigned(self, part: ast.expr, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(part, ast.Name):
+            self._bind(part.id, AssignedName(target, value))
+        elif isinstance(part, (ast.Tuple, ast.List)):
+            for element in part.elts:
+                self._assigned(element, target, value)
+
+    def _class(self, node: ast.ClassDef, prefix: str) -> ClassInfo:
+        info = ClassInfo(node, self.module, prefix + node.name)
+        self.module.classes[id(node)] = info
+        self._class_body(info, node.body)
+        return info
+
+    def _class_body(self, info: ClassInfo, body: list[ast.stmt]) -> None:
+        for statement in body:
+            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                method = FunctionInfo(statement, self.module, f"{info.qualname}.{statement.name}", owner=info)
+                self.module.functions[id(statement)] = method
+                if statement.name not in info.methods or not method.has_decorator("setter", "overload", "deleter"):
+                    info.methods[statement.name] = method
+            elif isinstance(statement, ast.ClassDef):
+                info.nested[statement.name] = self._class(statement, info.qualname + ".")
+            elif isinstance(statement, ast.Assign):
+                for target in statement.targets:
+                    if isinstance(target, ast.Name):
+                        info.assigned[target.id] = statement.value
+            elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                info.assigned.setdefault(statement.target.id, None)
+                if statement.value is not None:
+                    info.assigned[statement.target.id] = statement.value
+                info.annotations[statement.target.id] = statement.annotation
+            elif isinstance(statement, (ast.If, ast.Try, ast.With)):
+                self._class_body(info, statement.body)
+                self._class_body(info, getattr(statement, "orelse", []))
+
+    def _functions(self, node: ast.AST, prefix: str, parent: FunctionInfo | None, owner: ClassInfo | None) -> None:
+        """Registers every function, lambda and class that is not registered yet, with its parent."""
+        stack: list[tuple[ast.AST, str, FunctionInfo | None]] = [(node, prefix, parent)]
+        while stack:
+            current, prefix, parent = stack.pop()
+            if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                info = self.module.functions.get(id(current))
+                if info is None:
+                    label = current.name if not isinstance(current, ast.Lambda) else "<lambda>"
+                    info = FunctionInfo(current, self.module, prefix + label, parent=parent)
+                    self.module.functions[id(current)] = info
+                else:
+                    info.parent = parent
+                parent, prefix = info, f"{info.qualname}.<locals>."
+            elif isinstance(current, ast.ClassDef):
+                if id(current) not in self.module.classes:
+                    self._class(current, prefix)
+                prefix = self.module.classes[id(current)].qualname + "."
+            stack.extend((child, prefix, parent) for child in reversed(list(ast.iter_child_nodes(current))))
+
+
+def imported_names(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, ImportedName]]:
+    """The names that an import statement binds."""
+    if isinstance(statement, ast.Import):
+        for alias in statement.names:
+            if alias.asname:
+                yield alias.asname, ImportedName(alias.name, None)
+            else:
+                top = alias.name.partition(".")[0]
+                yield top, ImportedName(top, None)
+        return
+    for alias in statement.names:
+        yield alias.asname or alias.name, ImportedName(statement.module or "", alias.name, statement.level)

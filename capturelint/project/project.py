@@ -1,0 +1,181 @@
+"""The project: all its files, modules indexed when first needed, imports resolved, names searched for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from capturelint.errors import SourceError
+from capturelint.model import Diagnostic
+from capturelint.project.definitions import ClassInfo
+from capturelint.project.module import ImportedName, Module, parse_module
+from capturelint.source.files import SourceFile
+
+
+class Project:
+    """Every source file below ``root``, whether checked or only followed into.
+
+    Cost grows with what is asked: a module is parsed when something in it is needed, a reverse question reads bytes.
+    """
+
+    def __init__(self, root: Path, files: Sequence[SourceFile]) -> None:
+        self.root = root
+        self.files = list(files)
+        self.diagnostics: dict[str, Diagnostic] = {}
+        self._by_path = {file.path: file for file in self.files}
+        self._directories = _directories_of(self._by_path, root)
+        self._names: dict[Path, tuple[str, bool]] = {}
+        self._modules: dict[Path, Module | None] = {}
+        self._bytes: dict[Path, bytes] = {}
+        self._import_roots: list[Path] | None = None
+        self._resolved: dict[str, Path | None] = {}
+        self._subclasses: dict[str, list[ClassInfo]] = {}
+
+    # -- modules -----------------------------------------------------------------------------------------------------
+
+    def module_at(self, path: Path) -> Module | None:
+        """The module in a file, or None when it cannot be read or parsed (then there is a diagnostic)."""
+        if path not in self._modules:
+            self._modules[path] = None
+            file = self._by_path[path]
+            name, is_package = self._module_name(path)
+            try:
+                self._modules[path] = parse_module(file, name, is_package)
+            except SourceError as error:
+                self.diagnostics[file.display] = Diagnostic(error.path, error.line, str(error))
+        return self._modules[path]
+
+    def indexed_modules(self) -> list[Module]:
+        return [module for module in self._modules.values() if module is not None]
+
+    def _module_name(self, path: Path) -> tuple[str, bool]:
+        if path not in self._names:
+            is_package = path.name == "__init__.py"
+            parts = [] if is_package else [path.stem]
+            directory = path.parent
+            while (directory / "__init__.py") in self._by_path and directory != directory.parent:
+                parts.append(directory.name)
+                directory = directory.parent
+            self._names[path] = (".".join(reversed(parts)) or path.stem, is_package)
+        return self._names[path]
+
+    def import_roots(self) -> list[Path]:
+        """Directories that absolute imports are looked up in: the project's root, ``src``, and parents of packages."""
+        if self._import_roots is None:
+            roots = {self.root: None, self.root / "src": None}
+            for path in self._by_path:
+                if path.name == "__init__.py" and (path.parent.parent / "__init__.py") not in self._by_path:
+                    roots[path.parent.parent] = None
+            self._import_roots = [root for root in roots if root in self._directories]
+        return self._import_roots
+
+    def find_module(self, dotted: str, near: Module | None = None) -> Path | None:
+        """The file of the module ``dotted``; ``near``'s own directory counts, as for a script."""
+        key = f"{near.file.path.parent if near is not None else ''}:{dotted}"
+        if key not in self._resolved:
+            relative = Path(*dotted.split(".")) if dotted else Path()
+            roots = list(self.import_roots())
+            if near is not None:
+                roots = [near.file.path.parent, *roots]
+            self._resolved[key] = next(filter(None, (self._file_for(root / relative) for root in roots)), None)
+        return self._resolved[key]
+
+    def _file_for(self, stem: Path) -> Path | None:
+        for candidate in (stem / "__init__.py", stem.with_name(stem.name + ".py") if stem.name else None):
+            if candidate is not None and candidate in self._by_path:
+                return candidate
+        return None
+
+    def resolve_import(self, imported: ImportedName, importer: Module) -> tuple[Path | None, str | None, str]:
+        """Where an imported name lives: ``(file, name in it, dotted name)``.
+
+        ``file`` is None when the module is not part of the project (third-party); ``name`` is None for a module.
+        """
+        base = imported.module
+        if imported.level:
+            directory = importer.file.path.parent
+            for _ in range(imported.level - 1):
+                directory = directory.parent
+            stem = directory.joinpath(*base.split(".")) if base else directory
+            package = importer.name.split(".")
+            package = package[: len(package) - imported.level + (1 if importer.is_package else 0)]
+            base = ".".join([*package, *([base] if base else [])])
+            found = self._file_for(stem)
+            if imported.name is not None:
+                submodule = self._file_for(stem / imported.name)
+                if found is None or (submodule is not None and not self._defines(found, imported.name)):
+                    return submodule, None, f"{base}.{imported.name}"
+            return found, imported.name, f"{base}.{imported.name}" if imported.name else base
+        found = self.find_module(base, importer)
+        if imported.name is None:
+            return found, None, base
+        if found is None or not self._defines(found, imported.name):
+            submodule = self.find_module(f"{base}.{imported.name}", importer)
+            if submodule is not None:
+                return submodule, None, f"{base}.{imported.name}"
+        return found, imported.name, f"{base}.{imported.name}"
+
+    def _defines(self, path: Path, name: str) -> bool:
+        module = self.module_at(path)
+        return module is not None and name in module.names
+
+    def is_package_directory(self, dotted: str, near: Module | None = None) -> bool:
+        """Whether ``dotted`` names a directory of the project without ``__init__.py`` (a namespace package)."""
+        relative = Path(*dotted.split("."))
+        return any((root / relative) in self._directories for root in self.import_roots())
+
+    # -- reverse questions -------------------------------------------------------------------------------------------
+
+    def content(self, file: SourceFile) -> bytes:
+        """A file's bytes, read once; empty when it cannot be read (a diagnostic says so)."""
+        data = self._bytes.get(file.path)
+        if data is None:
+            try:
+                data = file.read()
+            except SourceError as error:
+                self.diagnostics[file.display] = Diagnostic(error.path, error.line, str(error))
+                data = b""
+            self._bytes[file.path] = data
+        return data
+
+    def files_mentioning(self, *needles: str) -> list[SourceFile]:
+        """Files whose bytes hold every one of ``needles``."""
+        wanted = [needle.encode() for needle in needles]
+        return [file for file in self.files if all(needle in self.content(file) for needle in wanted)]
+
+    def modules_mentioning(self, *needles: str, limit: int | None = None) -> Iterable[Module]:
+        """Indexes the files that mention ``needles``; at most ``limit`` of them, nothing when there are more."""
+        files = self.files_mentioning(*needles)
+        if limit is not None and len(files) > limit:
+            return []
+        modules = (self.module_at(file.path) for file in files)
+        return [module for module in modules if module is not None]
+
+    def subclasses_named(self, name: str) -> list[ClassInfo]:
+        """Classes of the project that write ``name`` among their bases (the last identifier counts)."""
+        if name not in self._subclasses:
+            found: list[ClassInfo] = []
+            for module in self.modules_mentioning("class ", name, limit=400):
+                for info in module.classes.values():
+                    if any(_base_name(base) == name for base in info.node.bases):
+                        found.append(info)
+            self._subclasses[name] = found
+        return self._subclasses[name]
+
+
+def _base_name(node: object) -> str:
+    from capturelint.project.definitions import last_name
+
+    return last_name(node)  # type: ignore[arg-type]
+
+
+def _directories_of(paths: Iterable[Path], root: Path) -> set[Path]:
+    directories = {root}
+    for path in paths:
+        parent = path.parent
+        while parent not in directories:
+            directories.add(parent)
+            if parent == parent.parent:
+                break
+            parent = parent.parent
+    return directories

@@ -1,0 +1,111 @@
+"""From regions to contexts: what each region reaches, by which calls, and how sure that is."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from capturelint.model import Confidence, Frame, ReachedFunction, Region, RegionRef, UnresolvedCall
+from capturelint.project.module import Module
+from capturelint.regions.enter import Entered
+from capturelint.values.facts import Context, NodeSpan
+
+_LEVELS = (Confidence.CERTAIN, Confidence.LIKELY, Confidence.POSSIBLE)
+
+
+@dataclass(eq=False, slots=True)
+class Step:
+    """How a context is reached: from which context, by which call. ``confidence`` is that of the whole way."""
+
+    caller: Context | None
+    frame: Frame | None
+    confidence: Confidence
+
+
+@dataclass(eq=False, slots=True)
+class Reach:
+    """Everything that one region's code enters."""
+
+    entered: Entered
+    steps: dict[Context, Step] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        return self.entered.declaration.kind
+
+    def trace(self, context: Context) -> tuple[Frame, ...]:
+        """The calls from the region's body to ``context``, outermost first."""
+        frames: list[Frame] = []
+        step = self.steps[context]
+        while step.caller is not None and step.frame is not None:
+            frames.append(step.frame)
+            step = self.steps[step.caller]
+        return tuple(reversed(frames))
+
+    def reference(self, context: Context) -> RegionRef:
+        declaration = self.entered.declaration
+        trace = self.trace(context)
+        if declaration.body is None:
+            trace = trace[1:]  # a region that is a function: the declaration is not a call
+        return RegionRef(self.kind, declaration.module.display, declaration.line, declaration.name, trace)
+
+    def region(self) -> Region:
+        declaration = self.entered.declaration
+        reached: dict[object, ReachedFunction] = {}
+        unresolved: dict[tuple[str, NodeSpan], UnresolvedCall] = {}
+        for context, step in self.steps.items():
+            info = context.function
+            if info is not None and step.frame is not None and info not in reached:
+                reached[info] = ReachedFunction(context.module.display, info.line, info.qualname, step.frame)
+            for span, reason in context.unresolved.items():
+                text = span_text(context.module, span)
+                unresolved[context.module.display, span] = UnresolvedCall(
+                    context.module.display, span[0], span[1] + 1, text, reason
+                )
+        return Region(
+            self.kind,
+            declaration.module.display,
+            declaration.line,
+            declaration.name,
+            tuple(sorted(reached.values(), key=lambda r: (r.path, r.line, r.name))),
+            tuple(unresolved[key] for key in sorted(unresolved)),
+        )
+
+
+def span_text(module: Module, span: NodeSpan, limit: int = 80) -> str:
+    """The source text of a span, on one line."""
+    lines = [module.line_text(line).encode() for line in range(span[0], min(span[2], span[0] + 12) + 1)]
+    if not lines:
+        return ""
+    if span[2] == span[0]:
+        lines[0] = lines[0][span[1] : span[3]]
+    else:
+        lines[0] = lines[0][span[1] :]
+        if span[2] - span[0] < len(lines):
+            lines[-1] = lines[-1][: span[3]]
+    text = " ".join(b" ".join(lines).decode(errors="replace").split())
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def reach_all(entered: Iterable[Entered], contexts: Iterable[Context]) -> list[Reach]:
+    """Follows every region's calls, surest ways first, then shortest."""
+    calls: dict[Context, list[tuple[Context, Frame, Confidence]]] = {}
+    for context in contexts:
+        for caller, frame, confidence in context.callers:
+            calls.setdefault(caller, []).append((context, frame, confidence))
+    return [_reach(each, calls) for each in entered]
+
+
+def _reach(entered: Entered, calls: dict[Context, list[tuple[Context, Frame, Confidence]]]) -> Reach:
+    reach = Reach(entered)
+    reach.steps[entered.context] = Step(None, None, Confidence.CERTAIN)
+    for level in _LEVELS:
+        queue = deque(reach.steps)
+        while queue:
+            context = queue.popleft()
+            for callee, frame, confidence in calls.get(context, ()):
+                if callee not in reach.steps and confidence >= level:
+                    reach.steps[callee] = Step(context, frame, level)
+                    queue.append(callee)
+    return reach

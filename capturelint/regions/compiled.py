@@ -1,0 +1,81 @@
+"""``torch.compile`` in a mode that uses CUDA graphs: as a call, and as a decorator."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from capturelint.project.definitions import FunctionInfo, last_name
+from capturelint.project.module import Module
+from capturelint.regions.declaration import Declaration
+from capturelint.values.calls import arguments_of
+from capturelint.values.domain import MISSING, External, Function, Host, Mapping, Value, options
+from capturelint.values.engine import Engine
+from capturelint.values.frame import Arguments
+
+NEEDLES = (b"reduce-overhead", b"max-autotune", b"triton.cudagraphs")
+_MODES = ("reduce-overhead", "max-autotune")
+KIND = "torch.compile"
+
+
+def find(engine: Engine, module: Module) -> Iterator[Declaration]:
+    decorators = {id(d): info for info in module.all_functions() for d in info.decorators}
+    for holder, call in module.calls_named(last_name_of_compile(module)):
+        scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
+        decorated = decorators.get(id(call))
+        if decorated is not None:
+            scope = engine.module_scope(module)
+        if not _is_compile(engine.evaluate_in(scope, call.func)):
+            continue
+        given = arguments_of(call, engine.frame_for(scope))
+        if not _uses_graphs(given):
+            continue
+        if decorated is not None:
+            target: Value = Function(decorated, bound=_receiver(engine, decorated))
+            yield Declaration(KIND, module, decorated.node, decorated.qualname, decorated, target=target, compiled=True)
+            continue
+        name = holder.qualname if holder is not None else "<module>"
+        compiled = given.get(0, "model")
+        if compiled is not None:
+            yield Declaration(KIND, module, call, name, holder, target=compiled, compiled=True)
+    yield from _partially_applied(engine, module)
+
+
+def last_name_of_compile(module: Module) -> str:
+    for alias, found in module.names.items():
+        if any(getattr(definition, "name", None) == "compile" for definition in found):
+            return alias
+    return "compile"
+
+
+def _partially_applied(engine: Engine, module: Module) -> Iterator[Declaration]:
+    """``@partial(torch.compile, mode="reduce-overhead")``."""
+    for info in module.all_functions():
+        for decorator in info.decorators:
+            if not (isinstance(decorator, ast.Call) and last_name(decorator.func) == "partial" and decorator.args):
+                continue
+            scope = engine.module_scope(module)
+            given = arguments_of(decorator, engine.frame_for(scope))
+            if _is_compile(given.positional[0]) and _uses_graphs(given):
+                target = Function(info, bound=_receiver(engine, info))
+                yield Declaration(KIND, module, info.node, info.qualname, info, target=target, compiled=True)
+
+
+def _receiver(engine: Engine, info: FunctionInfo) -> Value | None:
+    receiver = engine.receiver_of(info)
+    return next(iter(receiver.values()), None)
+
+
+def _is_compile(value: Value) -> bool:
+    return any(isinstance(option, External) and option.path == "torch.compile" for option in options(value))
+
+
+def _uses_graphs(given: Arguments) -> bool:
+    mode = given.keyword("mode")
+    if isinstance(mode, Host) and mode.const in _MODES:
+        return True
+    chosen = given.keyword("options")
+    if isinstance(chosen, Mapping):
+        switch = chosen.get("triton.cudagraphs")
+        return isinstance(switch, Host) and switch.const is not MISSING and bool(switch.const)
+    return False

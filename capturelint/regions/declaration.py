@@ -1,0 +1,38 @@
+"""What every way to declare a region comes to: a block of statements, or a callable with what it is called with."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from capturelint.project.definitions import FunctionInfo
+    from capturelint.project.module import Module
+    from capturelint.values.domain import Value
+    from capturelint.values.frame import Arguments
+
+
+@dataclass(eq=False, slots=True)
+class Declaration:
+    """A region before it is evaluated.
+
+    A block has ``body``; otherwise ``target`` is called with ``arguments`` (None: as far as its own annotations and
+    callers tell). ``holder`` is the function that holds the block or the declaring call, None at module level.
+    ``inputs`` gives tensor specs by parameter name, as the marker states them.
+    """
+
+    kind: str
+    module: Module
+    node: ast.AST
+    name: str
+    holder: FunctionInfo | None = None
+    body: list[ast.stmt] | None = None
+    target: Value | None = None
+    arguments: Arguments | None = None
+    inputs: dict[str, str] = field(default_factory=dict)
+    compiled: bool = False
+
+    @property
+    def line(self) -> int:
+        return getattr(self.node, "lineno", 1)

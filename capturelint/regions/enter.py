@@ -1,0 +1,134 @@
+"""Evaluates a declared region: from here everything that is captured is entered."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from capturelint.model import Confidence
+from capturelint.project.definitions import FunctionInfo
+from capturelint.regions.declaration import Declaration
+from capturelint.values import annotations
+from capturelint.values.calls import call
+from capturelint.values.call_sites import parameter
+from capturelint.values.domain import (
+    Device,
+    ExternalInstance,
+    Function,
+    Host,
+    Mapping,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    options,
+)
+from capturelint.values.engine import Engine
+from capturelint.values.facts import Context
+from capturelint.values.frame import Arguments, Frame
+from capturelint.values.lazy import LazyScope
+from capturelint.values.scope import Scope
+from capturelint.values.statements import execute
+
+_SPEC = re.compile(r"\s*(?P<dtype>\w+)\s*\[(?P<shape>[^\]]*)\]")
+
+
+@dataclass(eq=False, slots=True)
+class Entered:
+    """A region that was evaluated. ``scope`` holds the names of a block's own code, ``outer`` those around it."""
+
+    declaration: Declaration
+    context: Context
+    outer: LazyScope
+    scope: Scope | None = None
+    contexts: list[Context] = field(default_factory=list)
+
+
+def enter(engine: Engine, declaration: Declaration) -> Entered:
+    holder = declaration.holder
+    outer = (
+        engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(declaration.module)
+    )
+    context = Context(declaration.module, declaration.name, holder, declaration.node)
+    context.compiled = declaration.compiled
+    if declaration.body is not None:
+        scope = Scope(declaration.module, outer)
+        frame = Frame(engine, declaration.module, scope, holder, context)
+        if holder is not None and holder.owner is not None and holder.parameters() and not holder.is_static:
+            frame.receiver = outer.lookup(holder.parameters()[0].arg)
+        execute(declaration.body, frame)
+        return Entered(declaration, context, outer, scope)
+    assert declaration.target is not None
+    frame = Frame(engine, declaration.module, Scope(declaration.module, outer), holder, context)
+    for target in options(declaration.target):
+        _enter_callable(engine, declaration, target, frame)
+    return Entered(declaration, context, outer)
+
+
+def _enter_callable(engine: Engine, declaration: Declaration, target: Value, frame: Frame) -> None:
+    if isinstance(target, Function):
+        given = declaration.arguments or _own_arguments(engine, target, declaration.inputs)
+        engine.enter(target, given, declaration.node, frame, Confidence.CERTAIN)
+        return
+    given = declaration.arguments
+    if given is None:
+        method = _forward_of(engine, target)
+        given = _own_arguments(engine, method, {}) if method is not None else Arguments(rest=Unknown())
+    call(target, given, declaration.node, frame)
+
+
+def _forward_of(engine: Engine, target: Value) -> Function | None:
+    from capturelint.values import attributes, hierarchy
+    from capturelint.values.domain import Instance
+
+    if isinstance(target, Instance):
+        for name in ("forward", "__call__"):
+            if hierarchy.find_method(engine, target.site.cls, name) is not None:
+                found = attributes.of_instance(engine, target, name)
+                return next((o for o in options(found) if isinstance(o, Function)), None)
+    return None
+
+
+def _own_arguments(engine: Engine, function: Function, inputs: dict[str, str]) -> Arguments:
+    """A region's parameters: what the marker states, what annotations say, what callers pass, else a likely tensor."""
+    info = function.info
+    parameters = info.parameters()
+    if info.owner is not None and not info.is_static and function.bound is not None:
+        parameters = parameters[1:]
+    scope = engine.function_scope(info, engine.receiver_of(info))
+    given = []
+    for each in parameters:
+        spec = _SPEC.match(inputs.get(each.arg, ""))
+        if spec is not None:
+            given.append((each.arg, _from_spec(each.arg, spec)))
+            continue
+        declared = annotations.value_of(
+            engine, each.annotation, engine.module_scope(info.module), each.arg, device=Device.DEVICE
+        )
+        value = declared if declared is not None else parameter(engine, scope, each.arg)
+        value = _as_input(value, each.arg, annotated=declared is not None)
+        if value is not None:
+            given.append((each.arg, value))
+    return Arguments((), tuple(given))
+
+
+def _as_input(value: Value, name: str, *, annotated: bool) -> Value | None:
+    if isinstance(value, Unknown):
+        return Unknown(parameter=name, tensor_like=True)
+    if isinstance(value, Host) and not annotated:
+        return None  # the default, or what callers pass: bound as usual
+    return value
+
+
+def _from_spec(name: str, spec: re.Match[str]) -> Value:
+    dtype = spec["dtype"]
+    kind = "bool" if dtype == "bool" else "int" if dtype.startswith(("int", "uint")) else "float"
+    sizes = [size for size in spec["shape"].split(",") if size.strip()]
+    return Tensor(device=Device.DEVICE, dtype=kind, rank=len(sizes), stored=True, why=f"`{name}` is a region's input")
+
+
+def holder_function(entered: Entered) -> FunctionInfo | None:
+    return entered.declaration.holder
+
+
+_ = (ExternalInstance, Mapping, Sequence)

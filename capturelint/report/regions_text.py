@@ -1,0 +1,55 @@
+"""The text of ``capturelint regions``: what is captured, what it reaches, and what was not looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from capturelint.model import CheckResult, Region
+from capturelint.report.frame import shorten
+from capturelint.report.style import Style
+from capturelint.report.text import count, one_line, render_diagnostics
+
+_TEXT_WIDTH = 72
+
+
+def render_regions(result: CheckResult, *, color: bool = False) -> str:
+    """Every region with the functions that it enters and the calls that were not followed; ends in a newline."""
+    style = Style(color)
+    regions = sorted(result.regions, key=lambda region: region.sort_key)
+    blocks = ["\n".join(_region(region, style)) for region in regions]
+    if result.diagnostics:
+        blocks.append(render_diagnostics(result.diagnostics, style))
+    blocks.append(_footer(result))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _region(region: Region, style: Style) -> Iterator[str]:
+    yield f"{style.strong(f'{region.path}:{region.line}')} {region.kind} {style.strong(region.name)}"
+    if not region.reached and not region.unresolved:
+        yield "  calls no function of the project"
+    if region.reached:
+        yield f"  enters {count(len(region.reached), 'function')}"
+        rows = [
+            (f"{item.path}:{item.line}", item.name, f"called from {item.called_from.path}:{item.called_from.line}")
+            for item in region.reached
+        ]
+        yield from _table(rows)
+    if region.unresolved:
+        yield f"  could not follow {count(len(region.unresolved), 'call')}"
+        yield from _table([(f"{c.path}:{c.line}:{c.column}", one_line(c.text), c.reason) for c in region.unresolved])
+
+
+def _table(rows: list[tuple[str, str, str]]) -> Iterator[str]:
+    first = max(len(row[0]) for row in rows)
+    second = min(max(len(row[1]) for row in rows), _TEXT_WIDTH)
+    for row in rows:
+        yield f"    {row[0]:<{first}}  {shorten(row[1], second):<{second}}  {row[2]}".rstrip()
+
+
+def _footer(result: CheckResult) -> str:
+    reached = sum(len(region.reached) for region in result.regions)
+    unresolved = sum(len(region.unresolved) for region in result.regions)
+    return (
+        f"{count(len(result.regions), 'region')}, {count(reached, 'function')} entered,"
+        f" {count(unresolved, 'call')} not followed ({count(result.files, 'file')} checked)"
+    )

@@ -1,0 +1,167 @@
+"""The report for people: each finding with its source line, where its region starts, and each call on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from capturelint.model import (
+    CheckResult,
+    Diagnostic,
+    Finding,
+    Frame,
+    RegionRef,
+    Severity,
+    Verdict,
+    VerdictStatus,
+)
+from capturelint.report.frame import DEFAULT_WIDTH, display_width, printable, shorten, underline
+from capturelint.report.style import Style
+
+ReadLine = Callable[[str, int], "str | None"]
+
+#: how many calls between region and finding are shown, and how many of them stand next to the region
+MAX_HOPS, FIRST_HOPS = 5, 2
+_LABEL_WIDTH = 17
+_DIAGNOSTIC_NAMES = {"CG000": "syntax-error"}
+
+
+def render_text(
+    result: CheckResult,
+    *,
+    read_line: ReadLine,
+    color: bool = False,
+    width: int | None = None,
+    verbose: bool = False,
+    quiet: bool = False,
+) -> str:
+    """The whole report, ending in a newline; empty when ``quiet`` is set and there is nothing to report.
+
+    ``read_line`` returns a file's line, or None. ``width`` is the terminal's, None when the report goes elsewhere.
+    ``verbose`` adds the reasons, every hop and every region; ``quiet`` leaves out the closing line. Suppressed findings
+    are only counted.
+    """
+    printer = _Printer(read_line, Style(color), width or DEFAULT_WIDTH, verbose)
+    findings = sorted(result.findings, key=lambda finding: finding.sort_key)
+    blocks = ["\n".join(printer.finding(finding)) for finding in findings if finding.suppressed is None]
+    if result.diagnostics:
+        blocks.append(render_diagnostics(result.diagnostics, printer.style))
+    if not quiet:
+        blocks.append(printer.footer(result))
+    return "\n\n".join(blocks) + "\n" if blocks else ""
+
+
+def render_diagnostics(diagnostics: Sequence[Diagnostic], style: Style) -> str:
+    """One line for each file that could not be checked, without a newline at the end."""
+    lines = []
+    for item in sorted(diagnostics, key=lambda item: (item.path, item.line, item.message)):
+        place = style.strong(printable(f"{item.path}:{item.line}:1:"))
+        severity = style.severity(f"error {item.rule}", Severity.ERROR)
+        lines.append(f"{place} {severity} {_DIAGNOSTIC_NAMES.get(item.rule, '')}  {one_line(item.message)}")
+    return "\n".join(lines)
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def one_line(text: str) -> str:
+    return printable(" ".join(text.split()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """A secondary location: what it is, where, and the source or message there."""
+
+    label: str
+    place: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Printer:
+    read_line: ReadLine
+    style: Style
+    width: int
+    verbose: bool
+
+    def finding(self, finding: Finding) -> Iterator[str]:
+        place = f"{finding.path}:{finding.span.line}:{finding.span.column}:"
+        severity = self.style.severity(f"{finding.severity.value} {finding.rule}", finding.severity)
+        yield f"{self.style.strong(printable(place))} {severity} {finding.name} [{finding.confidence.value}]"
+        yield f"  {one_line(finding.message)}"
+        yield from self._source(finding)
+        yield from self._notes(finding)
+        if self.verbose:
+            yield from (f"  {self.style.faint('why:')} {one_line(reason)}" for reason in finding.why)
+        if finding.help:
+            yield f"  {self.style.strong('help:')} {one_line(finding.help)}"
+        if finding.verdict is not None:
+            yield f"  {self._verdict(finding.verdict)}"
+
+    def _source(self, finding: Finding) -> Iterator[str]:
+        line = self.read_line(finding.path, finding.span.line)
+        if line is None:
+            return
+        number = str(finding.span.line)
+        gutter = self.style.frame(" " * (len(number) + 1) + "|")
+        shown = underline(line, finding.span, self.width - len(number) - 3)
+        marks = self.style.severity("^" * shown.under, finding.severity)
+        yield gutter
+        yield f"{self.style.frame(number + ' |')} {shown.text}".rstrip()
+        yield f"{gutter} {' ' * shown.before}{marks} {one_line(finding.label)}".rstrip()
+        yield gutter
+
+    def _notes(self, finding: Finding) -> Iterator[str]:
+        notes = [note for region in finding.regions[:1] for note in self._way(region)]
+        if self.verbose:
+            notes += [self._region_note("also in", region) for region in finding.regions[1:]]
+        notes += [_Note("related", f"{item.path}:{item.line}", item.message) for item in finding.related]
+        places = max((display_width(note.place) for note in notes), default=0)
+        for note in notes:
+            yield self._note(note, places)
+        if len(finding.regions) > 1 and not self.verbose:
+            yield f"  also in {count(len(finding.regions) - 1, 'other region')}"
+
+    def _way(self, region: RegionRef) -> Iterator[_Note]:
+        yield self._region_note("captured here", region)
+        trace = region.trace
+        if self.verbose or len(trace) <= MAX_HOPS:
+            yield from map(self._hop, trace)
+            return
+        yield from map(self._hop, trace[:FIRST_HOPS])
+        yield _Note(f"... {len(trace) - MAX_HOPS} more", "", "")
+        yield from map(self._hop, trace[FIRST_HOPS - MAX_HOPS :])
+
+    def _hop(self, frame: Frame) -> _Note:
+        source = self.read_line(frame.path, frame.line)
+        return _Note("called from", f"{frame.path}:{frame.line}", source or f"in {frame.function}")
+
+    def _region_note(self, label: str, region: RegionRef) -> _Note:
+        source = self.read_line(region.path, region.line)
+        return _Note(label, f"{region.path}:{region.line}", source or f"{region.kind} in {region.name}")
+
+    def _note(self, note: _Note, places: int) -> str:
+        place = printable(note.place) + " " * (places - display_width(note.place))
+        head = f"  {note.label:<{_LABEL_WIDTH}}  "
+        room = max(self.width - len(head) - places - 3, 20)
+        return f"{self.style.faint(head)}{place}   {shorten(note.text.strip(), room)}".rstrip()
+
+    def _verdict(self, verdict: Verdict) -> str:
+        """Evidence that starts with ``on`` says where it was got: ``confirmed on NVIDIA H200, torch 2.11: ...``."""
+        evidence = one_line(verdict.evidence)
+        text = f"{verdict.status.value}{' ' if evidence.startswith('on ') else ': '}{evidence}"
+        return self.style.good(text) if verdict.status is VerdictStatus.REFUTED else self.style.strong(text)
+
+    def footer(self, result: CheckResult) -> str:
+        counted = [finding for finding in result.findings if finding.suppressed is None]
+        errors = sum(finding.severity is Severity.ERROR for finding in counted)
+        parts = [count(errors, "error"), count(len(counted) - errors, "warning")]
+        suppressed = len(result.findings) - len(counted)
+        if suppressed:
+            parts.append(f"{suppressed} suppressed")
+        looked_at = f"{count(result.files, 'file')} checked, {count(len(result.regions), 'region')}"
+        text = f"{', '.join(parts)} ({looked_at})"
+        if result.diagnostics:
+            text += f"; {count(len({item.path for item in result.diagnostics}), 'file')} could not be checked"
+        return self.style.good(text) if not counted and not result.diagnostics else self.style.strong(text)

@@ -1,0 +1,1 @@
+"""Finding and reading source files: the walk, encodings, the byte prefilter, inline suppressions."""

@@ -1,0 +1,126 @@
+"""Binding a call's arguments to a function's parameters."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from capturelint.project.definitions import FunctionInfo
+from capturelint.values import annotations
+from capturelint.values.domain import (
+    ClassValue,
+    Device,
+    Function,
+    Instance,
+    Mapping,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    join,
+    options,
+)
+from capturelint.values.frame import Arguments
+from capturelint.values.sites import Site
+
+if TYPE_CHECKING:
+    from capturelint.values.engine import Engine
+
+
+def bind(engine: Engine, function: Function, given: Arguments) -> dict[str, Value]:
+    """Parameter names to values: arguments, else defaults; an unknown argument takes what its annotation says."""
+    info = function.info
+    node = info.node.args
+    positional = [*node.posonlyargs, *node.args]
+    if function.bound is not None and not info.is_static:
+        receiver = function.bound
+        if info.is_class_method:
+            receiver = class_of(receiver)
+        given = given.after(receiver)
+    bound: dict[str, Value] = {}
+    for index, parameter in enumerate(positional):
+        value = given.positional[index] if index < len(given.positional) else given.keyword(parameter.arg)
+        if value is None and given.rest is not None:
+            value = given.rest
+        bound[parameter.arg] = _refined(engine, function, parameter, value, _default_at(node, positional, index), given)
+    if node.vararg is not None:
+        extra = given.positional[len(positional) :]
+        bound[node.vararg.arg] = (
+            Sequence("tuple", extra) if given.rest is None else Sequence("tuple", None, join(given.rest, *extra))
+        )
+    for parameter, default in zip(node.kwonlyargs, node.kw_defaults):
+        value = given.keyword(parameter.arg)
+        bound[parameter.arg] = _refined(engine, function, parameter, value, default, given)
+    if node.kwarg is not None:
+        names = {each.arg for each in [*positional, *node.kwonlyargs]}
+        extra_keywords = tuple((key, value) for key, value in given.keywords if key not in names)
+        bound[node.kwarg.arg] = Mapping(extra_keywords, None, complete=not given.open_keywords)
+    return bound
+
+
+def _default_at(node: ast.arguments, positional: list[ast.arg], index: int) -> ast.expr | None:
+    offset = index - (len(positional) - len(node.defaults))
+    return node.defaults[offset] if offset >= 0 else None
+
+
+def _refined(
+    engine: Engine,
+    function: Function,
+    parameter: ast.arg,
+    value: Value | None,
+    default: ast.expr | None,
+    given: Arguments,
+) -> Value:
+    info = function.info
+    if value is None and default is not None and not given.open_keywords:
+        return engine.evaluate_in(engine.module_scope(info.module), default)
+    if value is None or type(value) is Unknown or (isinstance(value, Tensor) and value.device is Device.UNKNOWN):
+        declared = annotations.value_of(engine, parameter.annotation, engine.module_scope(info.module), parameter.arg)
+        if declared is not None and not (isinstance(value, Tensor) and not isinstance(declared, Tensor)):
+            return value if isinstance(value, Tensor) else declared
+    return value if value is not None else Unknown(parameter=parameter.arg)
+
+
+def class_of(value: Value) -> Value:
+    found = [ClassValue(each.site.cls) if isinstance(each, Instance) else each for each in options(value)]
+    return join(*found)
+
+
+def widened(engine: Engine, function: Function, bound: dict[str, Value]) -> dict[str, Value]:
+    """The context that stands for all further ones: parameters as declared, the receiver as any of its class."""
+    info = function.info
+    wide: dict[str, Value] = {}
+    scope = engine.module_scope(info.module)
+    for parameter in info.parameters():
+        value = bound.get(parameter.arg)
+        if isinstance(value, Instance):
+            wide[parameter.arg] = engine.generic_instance(value.site.cls)
+            continue
+        declared = annotations.value_of(engine, parameter.annotation, scope, parameter.arg)
+        if declared is not None:
+            wide[parameter.arg] = declared
+        elif isinstance(value, Tensor):
+            wide[parameter.arg] = Tensor(device=value.device, confidence=value.confidence)
+        elif isinstance(value, (ClassValue, Function)):
+            wide[parameter.arg] = value
+        else:
+            wide[parameter.arg] = Unknown(parameter=parameter.arg)
+    for extra in (info.node.args.vararg, info.node.args.kwarg):
+        if extra is not None:
+            wide[extra.arg] = Sequence("tuple") if extra is info.node.args.vararg else Mapping()
+    return wide
+
+
+def widen_site(site: Site, given: Arguments) -> None:
+    """The same constructor call seen with other arguments: they are joined, and attributes are worked out anew."""
+    if len(site.arguments) == len(given.positional):
+        site.arguments = tuple(join(a, b) for a, b in zip(site.arguments, given.positional))
+    for name, value in given.keywords:
+        site.keywords[name] = join(site.keywords[name], value) if name in site.keywords else value
+    site.attributes.clear()
+
+
+def constructor_arguments(engine: Engine, site: Site, init: FunctionInfo) -> dict[str, Value]:
+    receiver = Instance(site, exact=not site.generic)
+    given = Arguments(site.arguments, tuple(site.keywords.items()))
+    return bind(engine, Function(init, bound=receiver), given)

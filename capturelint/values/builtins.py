@@ -1,0 +1,418 @@
+"""Builtins and library functions whose result depends on their arguments in ways that a table can't say."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from capturelint.model import Confidence
+from capturelint.values import hierarchy, narrowing
+from capturelint.values.domain import (
+    HOST,
+    MISSING,
+    SIZE,
+    UNKNOWN,
+    BoundExternal,
+    ClassValue,
+    Device,
+    DeviceValue,
+    External,
+    ExternalInstance,
+    Function,
+    Host,
+    Instance,
+    Mapping,
+    Partial,
+    Read,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    changing_reason,
+    device_confidence,
+    element_of,
+    join,
+    options,
+    tensors,
+)
+from capturelint.values.facts import Effect
+from capturelint.values.frame import Arguments, Frame
+from capturelint.values.lazy import with_element
+
+if TYPE_CHECKING:
+    from capturelint.project.definitions import ClassInfo
+
+Handler = Callable[["Value | None", Arguments, ast.AST, Frame], "Value | None"]
+
+#: calling one of these with a function gives (something that acts as) that function
+_TRANSPARENT = frozenset(
+    "torch.compile torch.no_grad torch.inference_mode torch.jit.script torch.jit.trace torch.compiler.disable"
+    " torch._dynamo.disable torch.compiler.allow_in_graph functools.lru_cache functools.cache functools.wraps"
+    " copy.copy copy.deepcopy typing.cast contextlib.contextmanager staticmethod torch.cuda.make_graphed_callables"
+    " torch.nn.parallel.DistributedDataParallel torch.nn.DataParallel weakref.ref weakref.proxy".split()
+)
+
+
+def special_form(node: ast.Call, callee: Value, frame: Frame) -> Value | None:
+    """Calls that are about names rather than values: ``super()``, container methods that change a local container."""
+    if isinstance(callee, External) and callee.path == "builtins.super":
+        return _super(node, frame)
+    if isinstance(callee, BoundExternal) and isinstance(callee.receiver, (Sequence, Mapping)):
+        return _container_method(node, callee, frame)
+    return None
+
+
+def _super(node: ast.Call, frame: Frame) -> Value | None:
+    info = frame.function
+    while info is not None and info.owner is None:
+        info = info.parent
+    if info is None or info.owner is None:
+        return UNKNOWN
+    receiver = frame.receiver
+    if receiver is None and info.parameters():
+        receiver = frame.scope.lookup(info.parameters()[0].arg)
+    found = [
+        ExternalInstance("super", (("owner", ClassValue(info.owner)), ("receiver", option)))
+        for option in options(receiver)
+        if isinstance(option, (Instance, ClassValue))
+    ]
+    return join(*found) if found else UNKNOWN
+
+
+def super_attribute(value: ExternalInstance, name: str, frame: Frame) -> Value:
+    """``super().name``: looked up behind the class whose method says ``super``, in the receiver's order of bases."""
+    owner, receiver = value.argument("owner"), value.argument("receiver")
+    assert isinstance(owner, ClassValue)
+    cls: ClassInfo = receiver.site.cls if isinstance(receiver, Instance) else owner.info
+    if owner.info not in frame.engine.mro(cls):
+        cls = owner.info
+    method = hierarchy.find_method(frame.engine, cls, name, after=owner.info)
+    if method is not None:
+        return Function(method, bound=receiver if not method.is_static else None)
+    if name == "__init__":
+        return External("builtins.object.__init__")
+    for entry in frame.engine.mro(cls):
+        if isinstance(entry, str):
+            return BoundExternal(f"{entry}.{name}", receiver if receiver is not None else UNKNOWN)
+    return UNKNOWN
+
+
+def _container_method(node: ast.Call, callee: BoundExternal, frame: Frame) -> Value | None:
+    name = callee.path.rpartition(".")[2]
+    receiver = callee.receiver
+    if name in ("append", "add", "appendleft", "insert", "extend", "update") and node.args:
+        from capturelint.values.expressions import evaluate
+
+        added = [evaluate(argument, frame) for argument in node.args][-1]
+        if name in ("extend", "update"):
+            added = element_of(added)
+        grown = _appended(receiver, added, name)
+        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and grown is not None:
+            if frame.in_region:
+                frame.scope.bind(node.func.value.id, grown)
+        return Host(const=None)
+    if isinstance(receiver, Mapping):
+        return _mapping_method(name, receiver, node, frame)
+    if name in ("pop", "popleft", "copy"):
+        return receiver if name == "copy" else element_of(receiver)
+    return None
+
+
+def _appended(receiver: Value, added: Value, name: str) -> Value | None:
+    if isinstance(receiver, Sequence) and receiver.items == () and name == "append":
+        return Sequence(receiver.kind, None, added)
+    return with_element(receiver, added)
+
+
+def _mapping_method(name: str, receiver: Mapping, node: ast.Call, frame: Frame) -> Value | None:
+    from capturelint.values.expressions import evaluate
+
+    if name in ("get", "pop", "setdefault"):
+        given = [evaluate(argument, frame) for argument in node.args]
+        if given and isinstance(given[0], Host) and given[0].const is not MISSING:
+            known = receiver.get(given[0].const)
+            if known is not None:
+                return known
+        fallback = given[1] if len(given) > 1 else Host(const=None)
+        return join(element_of_mapping(receiver), fallback)
+    if name == "values":
+        return Sequence("list", None, element_of_mapping(receiver))
+    if name == "items":
+        return Sequence("list", None, Sequence("tuple", (Host(kind="key"), element_of_mapping(receiver))))
+    if name == "keys":
+        return Sequence("list", None, Host(kind="key"))
+    return receiver if name == "copy" else None
+
+
+def element_of_mapping(value: Mapping) -> Value:
+    return join(*(item for _, item in value.items), value.element)
+
+
+# -- results by path -------------------------------------------------------------------------------------------------
+
+
+def result(path: str, receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value | None:
+    """The result where it is not the table's to say; None leaves it to the table."""
+    handler = _RESULTS.get(path)
+    if handler is not None:
+        return handler(receiver, given, node, frame)
+    if path in _TRANSPARENT:
+        return _transparent(given)
+    return None
+
+
+def _transparent(given: Arguments) -> Value | None:
+    for value in given.all:
+        for option in options(value):
+            if isinstance(option, (Function, Instance, ClassValue, Partial, Sequence, ExternalInstance, Tensor)):
+                return value
+    return None
+
+
+def _isinstance(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    if len(given.positional) != 2:
+        return HOST
+    known = narrowing.is_instance(given.positional[0], given.positional[1], frame)
+    return Host(const=MISSING if known is None else known, kind="bool")
+
+
+def _len(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    value = given.positional[0] if given.positional else UNKNOWN
+    for option in options(value):
+        if isinstance(option, Tensor):
+            return SIZE
+        if isinstance(option, Sequence):
+            if option.items is not None and option.changing is None:
+                return Host(const=len(option.items), kind="int", shape=True)
+            return Host(changing=option.changing, kind="int")
+    return Host(kind="int")
+
+
+def _range(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    if frame.context is not None:
+        for value in given.positional:
+            sure = device_confidence(value)
+            if sure is not None:
+                frame.context.record_effects(node, (Effect("loop-bound", sure, "", "stop"),))
+    changing = next(filter(None, (changing_reason(value) for value in given.positional)), None)
+    if any(isinstance(option, Read) for value in given.positional for option in options(value)):
+        return Sequence("range", None, Host(kind="int"))
+    fixed = all(isinstance(v, Host) and (v.shape or v.const is not MISSING) for v in given.positional)
+    return Sequence("range", None, Host(shape=fixed, kind="int", changing=changing), changing)
+
+
+def _elementwise(kind: str) -> Handler:
+    def handler(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value | None:
+        if not given.positional:
+            return Sequence(kind, ())
+        value = given.positional[0]
+        for option in options(value):
+            if isinstance(option, Sequence):
+                return Sequence(kind, option.items, option.element, option.changing)
+        if any(True for _ in tensors(value)):
+            return Sequence(kind, None, element_of(value))
+        return Sequence(kind, None, element_of(value))
+
+    return handler
+
+
+def _zip(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    return Sequence("list", None, Sequence("tuple", tuple(element_of(value) for value in given.positional)))
+
+
+def _enumerate(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    value = given.positional[0] if given.positional else UNKNOWN
+    return Sequence("list", None, Sequence("tuple", (Host(shape=True, kind="int"), element_of(value))))
+
+
+def _map(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    from capturelint.values.calls import call
+
+    if len(given.positional) < 2:
+        return UNKNOWN
+    items = tuple(element_of(value) for value in given.positional[1:])
+    return Sequence("list", None, call(given.positional[0], Arguments(items), node, frame))
+
+
+def _getattr(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    from capturelint.values import attributes
+
+    if len(given.positional) < 2:
+        return UNKNOWN
+    found: list[Value] = []
+    for name in options(given.positional[1]):
+        if isinstance(name, Host) and isinstance(name.const, str):
+            found.append(attributes.get(given.positional[0], name.const, frame))
+        else:
+            return UNKNOWN
+    known = [value for value in found if not isinstance(value, Unknown)]
+    if not known and len(given.positional) > 2:
+        return join(given.positional[2], UNKNOWN)
+    return join(*known) if known else UNKNOWN
+
+
+def _partial(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    if not given.positional:
+        return UNKNOWN
+    return Partial(given.positional[0], given.positional[1:], given.keywords)
+
+
+def _dict(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    base = given.positional[0] if given.positional else None
+    if isinstance(base, Mapping):
+        return Mapping((*base.items, *given.keywords), base.element, base.complete)
+    element = element_of(element_of(base)) if base is not None else None
+    return Mapping(given.keywords, element, complete=base is None and not given.open_keywords)
+
+
+def _sum(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    from capturelint.values.tensor_math import combined
+
+    element = element_of(given.positional[0]) if given.positional else HOST
+    if any(True for _ in tensors(element)):
+        return combined([element])
+    return Host(changing=changing_reason(element)) if not isinstance(element, Unknown) else UNKNOWN
+
+
+def _extreme(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    values = given.positional if len(given.positional) > 1 else (element_of(given.positional[0]),) if given.all else ()
+    reason = next(filter(None, (changing_reason(value) for value in values)), None)
+    joined = join(*values)
+    if reason is not None and isinstance(joined, Host):
+        return Host(changing=reason, kind=joined.kind)
+    return joined
+
+
+def _number(kind: str) -> Handler:
+    def handler(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+        value = given.positional[0] if given.positional else HOST
+        found: list[Value] = []
+        for option in options(value):
+            if isinstance(option, Tensor) and option.device is not Device.HOST:
+                found.append(Read(option.confidence if option.on_device else Confidence.POSSIBLE))
+            elif isinstance(option, Tensor):
+                found.append(Host(changing=option.changing, kind=kind))
+            elif isinstance(option, Host):
+                known = option.const if isinstance(option.const, (int, float)) and kind != "bool" else MISSING
+                found.append(Host(const=known, changing=option.changing, shape=option.shape, kind=kind))
+            else:
+                found.append(option if isinstance(option, Read) else Host(changing=changing_reason(option), kind=kind))
+        return join(*found)
+
+    return handler
+
+
+def _type(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    found = [
+        ClassValue(option.site.cls) if isinstance(option, Instance) else UNKNOWN
+        for option in options(given.positional[0] if given.positional else UNKNOWN)
+    ]
+    return join(*found)
+
+
+def _modules(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    value = given.positional[0] if given.positional else None
+    if value is None:
+        return Sequence("list", ())
+    for option in options(value):
+        if isinstance(option, Sequence):
+            return Sequence("list", option.items, option.element)
+    return Sequence("list", None, element_of(value))
+
+
+def _module_dict(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    return _dict(receiver, given, node, frame)
+
+
+def _sequential(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    items: Sequence = Sequence("list", given.positional)
+    if given.rest is not None:
+        items = Sequence("list", None, join(given.rest, *given.positional))
+    elif len(given.positional) == 1 and isinstance(given.positional[0], Mapping):
+        items = Sequence("list", None, element_of_mapping(given.positional[0]))
+    return ExternalInstance("torch.nn.Sequential", (("modules", items),))
+
+
+def _device_module(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    return External("torch.cuda")
+
+
+def _parameters(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    return Sequence("generator", None, _parameter())
+
+
+def _named_parameters(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    return Sequence("generator", None, Sequence("tuple", (Host(kind="str"), _parameter())))
+
+
+def _parameter() -> Tensor:
+    return Tensor(device=Device.DEVICE, confidence=Confidence.LIKELY, stored=True, why="a module's parameter")
+
+
+def _children(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    return Sequence("generator", None, UNKNOWN)
+
+
+def _same_object(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value | None:
+    return receiver
+
+
+def _default_device(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    return DeviceValue(frame.default_device)
+
+
+def _graph_context(path: str) -> Handler:
+    names = ("cuda_graph", "pool", "stream", "capture_error_mode")
+
+    def handler(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+        return ExternalInstance(path, (*zip(names, given.positional), *given.keywords))
+
+    return handler
+
+
+_RESULTS: dict[str, Handler] = {
+    "builtins.isinstance": _isinstance,
+    "builtins.len": _len,
+    "builtins.range": _range,
+    "builtins.list": _elementwise("list"),
+    "builtins.tuple": _elementwise("tuple"),
+    "builtins.set": _elementwise("set"),
+    "builtins.sorted": _elementwise("list"),
+    "builtins.reversed": _elementwise("list"),
+    "builtins.iter": _elementwise("generator"),
+    "builtins.zip": _zip,
+    "builtins.enumerate": _enumerate,
+    "builtins.map": _map,
+    "builtins.getattr": _getattr,
+    "builtins.dict": _dict,
+    "builtins.sum": _sum,
+    "builtins.min": _extreme,
+    "builtins.max": _extreme,
+    "builtins.int": _number("int"),
+    "builtins.float": _number("float"),
+    "builtins.bool": _number("bool"),
+    "builtins.type": _type,
+    "functools.partial": _partial,
+    "collections.OrderedDict": _dict,
+    "collections.defaultdict": lambda receiver, given, node, frame: Mapping(),
+    "collections.deque": _elementwise("list"),
+    "torch.nn.ModuleList": _modules,
+    "torch.nn.ParameterList": _modules,
+    "torch.nn.ModuleDict": _module_dict,
+    "torch.nn.Sequential": _sequential,
+    "torch.get_device_module": _device_module,
+    "torch.get_default_device": _default_device,
+    **{
+        f"{device}.graph": _graph_context(f"{device}.graph")
+        for device in ("torch.cuda", "torch.xpu", "torch.npu", "torch_npu.npu")
+    },
+    "torch.nn.Module.parameters": _parameters,
+    "torch.nn.Module.named_parameters": _named_parameters,
+    "torch.nn.Module.children": _children,
+    "torch.nn.Module.modules": _children,
+    **{
+        f"torch.nn.Module.{name}": _same_object
+        for name in ("cuda", "to", "eval", "train", "half", "float", "bfloat16", "requires_grad_", "cpu", "double")
+    },
+}

@@ -1,0 +1,169 @@
+"""Parameters of functions that are looked at on their own: what their callers in the project pass."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from capturelint.project.definitions import ClassInfo, FunctionInfo
+from capturelint.project.module import Module
+from capturelint.values import annotations, hierarchy
+from capturelint.values.domain import (
+    ClassValue,
+    Function,
+    Instance,
+    Mapping,
+    Partial,
+    Sequence,
+    Unknown,
+    Value,
+    join,
+    options,
+)
+from capturelint.values.frame import Arguments
+
+if TYPE_CHECKING:
+    from capturelint.values.engine import Engine
+    from capturelint.values.lazy import LazyScope
+
+#: callers that are looked at, files that are searched, and how far callers of callers are followed
+_MAX_SITES = 12
+_MAX_FILES = 60
+_MAX_CHAIN = 4
+
+
+def parameter(engine: Engine, scope: LazyScope, name: str) -> Value:
+    """A parameter's value: its annotation where that settles it, else the join of what callers pass."""
+    info = scope.function
+    assert info is not None
+    receiver = engine.receiver_of(info)
+    if name in receiver:
+        return receiver[name]
+    node = info.node.args
+    if node.vararg is not None and node.vararg.arg == name:
+        return Sequence("tuple")
+    if node.kwarg is not None and node.kwarg.arg == name:
+        return Mapping()
+    declared = next((p.annotation for p in info.parameters() if p.arg == name), None)
+    value = annotations.value_of(engine, declared, engine.module_scope(info.module), name)
+    if value is not None and not isinstance(value, (Sequence, Mapping)):
+        return value
+    passed = _from_callers(engine, info, name, receiver.get(_first_parameter(info)))
+    if passed is not None and not (isinstance(passed, Unknown) and value is not None):
+        return passed
+    return value if value is not None else Unknown(parameter=name)
+
+
+def _first_parameter(info: FunctionInfo) -> str:
+    return info.parameters()[0].arg if info.parameters() else ""
+
+
+def _from_callers(engine: Engine, info: FunctionInfo, name: str, receiver: Value | None) -> Value | None:
+    key = (info, name)
+    if key in engine._parameters:
+        return engine._parameters[key]
+    if engine.parameter_depth >= _MAX_CHAIN:
+        return None
+    engine._parameters[key] = None
+    engine.parameter_depth += 1
+    try:
+        found: list[Value] = []
+        for given, bound in calls_of(engine, info):
+            value = _passed(engine, info, name, given, bound)
+            if value is not None:
+                found.append(value)
+        result = join(*found) if found else _default(engine, info, name)
+    finally:
+        engine.parameter_depth -= 1
+    engine._parameters[key] = result
+    return result
+
+
+def _passed(engine: Engine, info: FunctionInfo, name: str, given: Arguments, bound: bool) -> Value | None:
+    names = [p.arg for p in [*info.node.args.posonlyargs, *info.node.args.args]]
+    offset = 1 if bound and not info.is_static else 0
+    position = names.index(name) - offset if name in names else None
+    value = given.get(position, name)
+    if value is None and given.rest is not None and position is not None:
+        return given.rest
+    return value if value is not None else _default(engine, info, name)
+
+
+def _default(engine: Engine, info: FunctionInfo, name: str) -> Value | None:
+    node = info.node.args
+    positional = [*node.posonlyargs, *node.args]
+    for index, each in enumerate(positional):
+        offset = index - (len(positional) - len(node.defaults))
+        if each.arg == name and offset >= 0:
+            return engine.evaluate_in(engine.module_scope(info.module), node.defaults[offset])
+    for each, default in zip(node.kwonlyargs, node.kw_defaults):
+        if each.arg == name and default is not None:
+            return engine.evaluate_in(engine.module_scope(info.module), default)
+    return None
+
+
+def calls_of(engine: Engine, info: FunctionInfo) -> list[tuple[Arguments, bool]]:
+    """The arguments of the calls of ``info`` in the project, and whether the call binds a receiver."""
+    name = info.name
+    constructs = info.owner is not None and name in ("__init__", "__post_init__")
+    if constructs:
+        assert info.owner is not None
+        found = _constructions(engine, info.owner)
+        return [(given, True) for given in found]
+    if name == "<lambda>":
+        return []
+    if info.owner is not None and name in ("forward", "__call__"):
+        return []
+    found_calls: list[tuple[Arguments, bool]] = []
+    for module, holder, call in _named_calls(engine, info.module, name):
+        if len(found_calls) >= _MAX_SITES:
+            break
+        scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
+        for option in options(engine.evaluate_in(scope, call.func)):
+            target, extra = (option.function, option) if isinstance(option, Partial) else (option, None)
+            if isinstance(target, Function) and _same_method(engine, target, info):
+                given = _arguments_at(engine, scope, call)
+                if extra is not None:
+                    given = Arguments((*extra.arguments, *given.positional), (*extra.keywords, *given.keywords))
+                found_calls.append((given, target.bound is not None))
+    return found_calls
+
+
+def _same_method(engine: Engine, target: Function, info: FunctionInfo) -> bool:
+    if target.info is info:
+        return True
+    if info.owner is None or target.info.owner is None or target.info.name != info.name:
+        return False
+    receiver = target.bound
+    return isinstance(receiver, Instance) and (
+        (not receiver.exact and receiver.site.cls in engine.mro(info.owner))
+        or hierarchy.find_method(engine, receiver.site.cls, info.name) is info
+    )
+
+
+def _constructions(engine: Engine, cls: ClassInfo) -> list[Arguments]:
+    """Arguments of the calls that make objects of ``cls`` (or, failing that, of a subclass without its own init)."""
+    found: list[Arguments] = []
+    for module, holder, call in _named_calls(engine, cls.module, cls.name):
+        if len(found) >= _MAX_SITES:
+            break
+        scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
+        for option in options(engine.evaluate_in(scope, call.func)):
+            if isinstance(option, ClassValue) and option.info is cls:
+                found.append(_arguments_at(engine, scope, call))
+    return found
+
+
+def _named_calls(engine: Engine, home: Module, name: str) -> list[tuple[Module, FunctionInfo | None, ast.Call]]:
+    """Calls by last identifier, in the function's own module first."""
+    modules = [home]
+    others = engine.project.modules_mentioning(f"{name}(", limit=_MAX_FILES)
+    modules.extend(module for module in others if module is not home)
+    return [(module, holder, call) for module in modules for holder, call in module.calls_named(name)]
+
+
+def _arguments_at(engine: Engine, scope: LazyScope, call: ast.Call) -> Arguments:
+    from capturelint.values.calls import arguments_of
+
+    return arguments_of(call, engine.frame_for(scope))
+

@@ -1,0 +1,285 @@
+"""Calls: who is called, what it does, what it returns."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from capturelint.model import Confidence
+from capturelint.values import attributes, builtins, hierarchy, torch_ops
+from capturelint.values.domain import (
+    UNKNOWN,
+    BoundExternal,
+    ClassValue,
+    External,
+    ExternalInstance,
+    Function,
+    Host,
+    Instance,
+    Launcher,
+    Mapping,
+    ModuleValue,
+    Partial,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    element_of,
+    join,
+    options,
+)
+from capturelint.values.expressions import evaluate
+from capturelint.values.facts import CallFact, Effect
+from capturelint.values.frame import Arguments, Frame
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_MAX_TARGETS = 12
+
+
+class _Collector:
+    """Gathers what the alternatives of one call do, for one fact."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self.callees: list[str] = []
+        self.effects: list[Effect] = []
+        self.receiver: Value | None = None
+        self.arguments = arguments
+        self.launch = False
+
+    def fact(self) -> CallFact:
+        return CallFact(
+            tuple(dict.fromkeys(self.callees)),
+            tuple(dict.fromkeys(self.effects)),
+            self.receiver,
+            self.arguments.positional,
+            self.arguments.keywords,
+            self.launch,
+        )
+
+
+def arguments_of(node: ast.Call, frame: Frame) -> Arguments:
+    """Evaluates a call's arguments; starred ones of known length are spread."""
+    positional: list[Value] = []
+    rest: Value | None = None
+    for argument in node.args:
+        if isinstance(argument, ast.Starred):
+            value = evaluate(argument.value, frame)
+            if isinstance(value, Sequence) and value.items is not None and rest is None:
+                positional.extend(value.items)
+            else:
+                rest = join(rest, element_of(value)) if rest is not None else element_of(value)
+        elif rest is None:
+            positional.append(evaluate(argument, frame))
+        else:
+            rest = join(rest, evaluate(argument, frame))
+    keywords: list[tuple[str, Value]] = []
+    opened = False
+    for keyword in node.keywords:
+        value = evaluate(keyword.value, frame)
+        if keyword.arg is not None:
+            keywords.append((keyword.arg, value))
+            continue
+        opened = True
+        if isinstance(value, Mapping):
+            keywords.extend((key, item) for key, item in value.items if isinstance(key, str))
+            opened = not value.complete
+    return Arguments(tuple(positional), tuple(keywords), rest, opened)
+
+
+def call_expression(node: ast.Call, frame: Frame) -> Value:
+    callee = evaluate(node.func, frame)
+    special = builtins.special_form(node, callee, frame)
+    if special is not None:
+        return special
+    given = arguments_of(node, frame)
+    return call(callee, given, node, frame)
+
+
+def call(callee: Value, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    """Calls every alternative of ``callee``; inside a region the call's fact is recorded."""
+    collector = _Collector(given)
+    targets = list(options(callee))
+    sure = Confidence.CERTAIN if len(targets) == 1 else Confidence.LIKELY
+    functions = [t for t in targets if isinstance(t, Function)]
+    if len(functions) > 1:
+        sure = Confidence.LIKELY if len(functions) <= 3 else Confidence.POSSIBLE
+    results = [_call(target, given, node, frame, collector, sure) for target in targets[:_MAX_TARGETS]]
+    if frame.context is not None and isinstance(node, ast.Call):
+        frame.context.record_call(node, collector.fact())
+    return join(*results) if results else UNKNOWN
+
+
+def _call(
+    target: Value, given: Arguments, node: ast.AST, frame: Frame, collector: _Collector, sure: Confidence
+) -> Value:
+    engine = frame.engine
+    if isinstance(target, Function):
+        return _call_function(target, given, node, frame, collector, sure)
+    if isinstance(target, ClassValue):
+        return _construct(target, given, node, frame, collector)
+    if isinstance(target, Instance):
+        return _call_instance(target, given, node, frame, collector, sure)
+    if isinstance(target, Partial):
+        merged = Arguments(
+            (*target.arguments, *given.positional),
+            (*(pair for pair in target.keywords if given.keyword(pair[0]) is None), *given.keywords),
+            given.rest,
+            given.open_keywords,
+        )
+        return join(*(_call(f, merged, node, frame, collector, sure) for f in options(target.function)))
+    if isinstance(target, Launcher):
+        return _launch(target, given, frame, collector)
+    if isinstance(target, External):
+        collector.callees.append(target.path)
+        return torch_ops.call_external(target.path, None, given, node, frame, collector.effects)
+    if isinstance(target, BoundExternal):
+        collector.callees.append(target.path)
+        collector.receiver = target.receiver
+        return torch_ops.call_external(target.path, target.receiver, given, node, frame, collector.effects)
+    if isinstance(target, ExternalInstance):
+        return _call_external_instance(target, given, node, frame, collector)
+    if isinstance(target, (Unknown, Tensor)) and frame.in_region:
+        engine.unresolved(frame, node, _reason(target))
+    return UNKNOWN
+
+
+def _reason(target: Value) -> str:
+    if isinstance(target, Unknown) and target.parameter:
+        return f"nothing is known of what is passed as `{target.parameter}`"
+    return "nothing is known of what is called"
+
+
+def _call_function(
+    target: Function, given: Arguments, node: ast.AST, frame: Frame, collector: _Collector, sure: Confidence
+) -> Value:
+    info = target.info
+    name = f"{info.module.name}.{info.qualname}"
+    collector.callees.append(name)
+    collector.receiver = target.bound
+    vocabulary = frame.engine.vocabulary
+    if target.role == "triton":
+        return UNKNOWN
+    if frame.in_region:
+        known = vocabulary.predicate(name)
+        if known is not None:
+            return Host(const=known, kind="bool")
+        if vocabulary.matches(name, vocabulary.capture_safe):
+            return frame.engine.host_call(target, given)
+        if vocabulary.matches(name, vocabulary.synchronizes):
+            collector.effects.append(Effect("synchronize", sure, f"`{info.name}` synchronizes (config)"))
+            return frame.engine.host_call(target, given)
+        if vocabulary.matches(name, vocabulary.reads_device):
+            collector.effects.append(Effect("host-read", sure, f"`{info.name}` reads from the device (config)"))
+            return frame.engine.host_call(target, given)
+        return frame.engine.enter(target, given, node, frame, sure)
+    return frame.engine.host_call(target, given)
+
+
+def _construct(target: ClassValue, given: Arguments, node: ast.AST, frame: Frame, collector: _Collector) -> Value:
+    engine = frame.engine
+    cls = target.info
+    collector.callees.append(f"{cls.module.name}.{cls.qualname}")
+    bases = [entry for entry in engine.mro(cls) if isinstance(entry, str)]
+    if any(base.rpartition(".")[2] in ("Enum", "IntEnum", "StrEnum") for base in bases):
+        return Host(kind="enum")
+    instance = engine.construct(cls, given, node, frame.module)
+    if frame.in_region:
+        init = hierarchy.find_method(engine, cls, "__init__")
+        if init is not None:
+            engine.enter(Function(init, bound=instance), given, node, frame, Confidence.CERTAIN)
+    return instance
+
+
+def _call_instance(
+    target: Instance, given: Arguments, node: ast.AST, frame: Frame, collector: _Collector, sure: Confidence
+) -> Value:
+    engine = frame.engine
+    for name in ("__call__", "forward") if not hierarchy.is_module(engine, target.site.cls) else ("forward", "__call__"):
+        method = hierarchy.find_method(engine, target.site.cls, name)
+        if method is None:
+            continue
+        bound = attributes.of_instance(engine, target, name)
+        count = sum(1 for _ in options(bound))
+        if count > 1:
+            sure = Confidence.LIKELY if count <= 3 else Confidence.POSSIBLE
+        return join(*(_call(f, given, node, frame, collector, sure) for f in list(options(bound))[:_MAX_TARGETS]))
+    if frame.in_region:
+        engine.unresolved(frame, node, f"`{target.site.cls.name}` has no `forward` or `__call__` in the project")
+    return UNKNOWN
+
+
+def _launch(target: Launcher, given: Arguments, frame: Frame, collector: _Collector) -> Value:
+    collector.launch = True
+    for kernel in options(target.kernel):
+        if isinstance(kernel, Function):
+            collector.callees.append(f"triton:{kernel.info.qualname}")
+        elif isinstance(kernel, External):
+            collector.callees.append(f"triton:{kernel.path}")
+    collector.arguments = Arguments(
+        given.positional, (*given.keywords, ("grid", _grid(target.grid, frame))), given.rest, given.open_keywords
+    )
+    return UNKNOWN
+
+
+def _grid(grid: Value, frame: Frame) -> Value:
+    """A grid given as a function of the kernel's meta-parameters is called."""
+    for option in options(grid):
+        if isinstance(option, Function):
+            return frame.engine.host_call(option, Arguments((UNKNOWN,)))
+    return grid
+
+
+def _call_external_instance(
+    target: ExternalInstance, given: Arguments, node: ast.AST, frame: Frame, collector: _Collector
+) -> Value:
+    collector.callees.append(f"{target.cls}.__call__")
+    collector.receiver = target
+    elements = target.argument("modules")
+    if target.cls.endswith(".Sequential") and isinstance(elements, Sequence):
+        value = given.positional[0] if given.positional else UNKNOWN
+        for element in elements.items if elements.items is not None else (elements.element or UNKNOWN,):
+            value = join(*(
+                _call(e, Arguments((value,)), node, frame, collector, Confidence.CERTAIN) for e in options(element)
+            ))
+        return value
+    return torch_ops.call_module(target, given, node, frame, collector.effects)
+
+
+def decorated(function: Function, frame: Frame) -> Value:
+    """What the name of a decorated function means: a kernel, a compiled function, or the function itself."""
+    value: Value = function
+    for decorator in reversed(function.info.decorators):
+        value = _decorate(value, decorator, frame)
+    return value
+
+
+def _decorate(value: Value, decorator: ast.expr, frame: Frame) -> Value:
+    from dataclasses import replace
+
+    if not isinstance(value, Function):
+        return value
+    head = decorator.func if isinstance(decorator, ast.Call) else decorator
+    for name in _external_names(evaluate_outside(head, frame)):
+        if name in ("triton.jit", "triton.autotune", "triton.heuristics", "triton.experimental.gluon.jit"):
+            return replace(value, role="triton")
+    return value
+
+
+def evaluate_outside(node: ast.expr, frame: Frame) -> Value:
+    """Evaluates an expression that does not run in the region (a decorator)."""
+    engine = frame.engine
+    return engine.evaluate_in(engine.module_scope(frame.module), node)
+
+
+def _external_names(value: Value) -> Iterable[str]:
+    for option in options(value):
+        if isinstance(option, External):
+            yield option.path
+        elif isinstance(option, BoundExternal):
+            yield option.path
+
+
+def is_module_value(value: Value) -> bool:
+    return isinstance(value, ModuleValue)

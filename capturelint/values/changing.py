@@ -1,0 +1,94 @@
+"""Which host values can differ between capture and replay, and why."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from capturelint.project.definitions import ClassInfo, FunctionInfo, walk_own
+from capturelint.project.module import Module
+from capturelint.values.domain import Device, Host, Mapping, Sequence, Tensor, Value, join, options
+
+if TYPE_CHECKING:
+    from capturelint.values.engine import Engine
+
+
+def attribute_reason(
+    engine: Engine, cls: ClassInfo, name: str, outside: list[tuple[FunctionInfo, ast.AST]]
+) -> str | None:
+    """Why ``self.name`` changes: a method other than those that construct the object assigns it."""
+    for method, statement in outside:
+        if constructs(method, set()) or _captures(method):
+            continue
+        line = getattr(statement, "lineno", method.line)
+        verb = "advanced" if isinstance(statement, ast.AugAssign) else "assigned"
+        return f"`{name}` is {verb} in {method.qualname} ({method.module.display}:{line})"
+    return None
+
+
+def constructs(method: FunctionInfo, seen: set[FunctionInfo]) -> bool:
+    """Whether a method only runs while its object is made: every call of it in the class stands in such a method."""
+    if method.name in ("__init__", "__post_init__", "__new__"):
+        return True
+    if method.owner is None or method in seen:
+        return False
+    seen.add(method)
+    callers = [holder for holder, _ in method.module.calls_named(method.name) if holder is not None]
+    return bool(callers) and all(holder.owner is method.owner and constructs(holder, seen) for holder in callers)
+
+
+def _captures(method: FunctionInfo) -> bool:
+    """A method that records a graph sets what it sets before or for that graph, not between replays."""
+    for node in walk_own(method.node, into_nested=True):
+        if isinstance(node, ast.Attribute) and node.attr in ("capture_begin", "CUDAGraph", "make_graphed_callables"):
+            return True
+    return False
+
+
+def global_value(engine: Engine, module: Module, name: str, value: Value) -> Value:
+    """A module-level name that functions rebind or mutate holds changing host state."""
+    rebound = module.globals_rebound(name)
+    reason = None
+    for info, _ in rebound:
+        for node in walk_own(info.node):
+            for target in _plain_targets(node):
+                if isinstance(target, ast.Name) and target.id == name:
+                    reason = f"`{name}` is rebound in {info.qualname} ({module.display}:{node.lineno})"  # type: ignore[attr-defined]
+                    stored = getattr(node, "value", None)
+                    if isinstance(stored, ast.expr) and not isinstance(node, ast.AugAssign):
+                        value = join(value, engine.evaluate_in(engine.function_scope(info, engine.receiver_of(info)), stored))
+    reason = reason or _mutation(module, name, value)
+    if reason is None:
+        return value
+    return join(*(_changing(option, reason) for option in options(value)))
+
+
+def _plain_targets(node: ast.AST) -> list[ast.expr]:
+    from capturelint.project.definitions import store_targets
+
+    return store_targets(node)
+
+
+def _changing(value: Value, reason: str) -> Value:
+    from capturelint.values.domain import MISSING
+
+    if isinstance(value, Host) and not value.is_none:
+        return replace(value, changing=reason, const=MISSING)
+    if isinstance(value, Tensor) and value.device is Device.HOST:
+        return replace(value, changing=reason)
+    if isinstance(value, Mapping):
+        items = tuple((key, _changing(item, reason)) for key, item in value.items)
+        return Mapping(items, _changing(value.element, reason) if value.element else None)
+    if isinstance(value, Sequence):
+        return replace(value, changing=reason)
+    return value
+
+
+def _mutation(module: Module, name: str, value: Value) -> str | None:
+    """``COUNT["n"] += 1`` inside a function changes what the module-level container holds."""
+    if not any(isinstance(option, (Mapping, Sequence)) for option in options(value)):
+        return None
+    for info, node in module.item_stores(name):
+        return f"`{name}` is changed in {info.qualname} ({module.display}:{node.lineno})"
+    return None

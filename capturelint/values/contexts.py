@@ -1,0 +1,117 @@
+"""``with`` statements: what a context manager yields, and which ones change how the body is read."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from capturelint.values import attributes, hierarchy
+from capturelint.values.domain import (
+    UNKNOWN,
+    BoundExternal,
+    Device,
+    DeviceValue,
+    External,
+    ExternalInstance,
+    Function,
+    Instance,
+    Sequence,
+    Value,
+    element_of,
+    join,
+    options,
+)
+from capturelint.values.frame import Arguments, Frame
+
+if TYPE_CHECKING:
+    from capturelint.values.facts import Context
+
+
+def entered(value: Value, frame: Frame) -> Value:
+    """What ``with value as x`` binds to ``x``."""
+    found: list[Value] = []
+    for option in options(value):
+        if isinstance(option, Sequence) and option.kind == "generator":
+            found.append(element_of(option))
+        elif isinstance(option, Instance):
+            method = hierarchy.find_method(frame.engine, option.site.cls, "__enter__")
+            if method is None:
+                found.append(option)
+            elif frame.in_region:
+                from capturelint.values.calls import call
+
+                found.append(call(Function(method, bound=option), Arguments(), _NOWHERE, frame))
+            else:
+                found.append(frame.engine.host_call(Function(method, bound=option), Arguments()))
+        else:
+            found.append(option)
+    return join(*found) if found else UNKNOWN
+
+
+_NOWHERE = ast.copy_location(ast.Pass(), ast.Pass(lineno=1, col_offset=0, end_lineno=1, end_col_offset=0))
+
+
+def enter_all(node: ast.With | ast.AsyncWith, frame: Frame) -> Callable[[], None] | None:
+    """Enters a ``with`` statement's managers; returns what leaves them, or None when the body is not captured."""
+    from capturelint.values.expressions import evaluate
+    from capturelint.values.statements import store
+
+    device, context = frame.default_device, frame.context
+    for item in node.items:
+        value = evaluate(item.context_expr, frame)
+        if _suspends(value, frame):
+            _run_uncaptured(node, frame, context)
+            return None
+        for option in options(value):
+            if isinstance(option, DeviceValue) and option.device is not Device.UNKNOWN:
+                frame.default_device = option.device
+        bound = entered(value, frame)
+        if item.optional_vars is not None:
+            store(item.optional_vars, bound, node, frame)
+
+    def leave() -> None:
+        frame.default_device = device
+
+    return leave
+
+
+def _suspends(value: Value, frame: Frame) -> bool:
+    """A context manager of the project's that allows synchronizing: what it holds is not captured."""
+    vocabulary = frame.engine.vocabulary
+    if not vocabulary.allows_sync:
+        return False
+    return any(vocabulary.matches(name, vocabulary.allows_sync) for name in names_of(value))
+
+
+def names_of(value: Value) -> list[str]:
+    """Dotted names by which config and presets may speak of a value."""
+    found: list[str] = []
+    for option in options(value):
+        if isinstance(option, Function):
+            found.append(f"{option.info.module.name}.{option.info.qualname}")
+        elif isinstance(option, Instance):
+            found.append(f"{option.site.cls.module.name}.{option.site.cls.qualname}")
+        elif isinstance(option, External):
+            found.append(option.path)
+        elif isinstance(option, (ExternalInstance,)):
+            found.append(option.cls)
+        elif isinstance(option, BoundExternal):
+            found.append(option.path)
+    return found
+
+
+def _run_uncaptured(node: ast.With | ast.AsyncWith, frame: Frame, context: Context | None) -> None:
+    from capturelint.values.facts import Context as Facts
+    from capturelint.values.statements import execute
+
+    assert context is not None
+    frame.context = Facts(context.module, context.name, context.function, context.node)
+    try:
+        execute(node.body, frame)
+    finally:
+        frame.context = context
+
+
+def attribute_of(value: Value, name: str, frame: Frame) -> Value:
+    return attributes.get(value, name, frame)

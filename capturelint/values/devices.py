@@ -1,0 +1,372 @@
+"""Where tensors live and how they move: device arguments, ``.to``, ``.copy_``, constructors from host data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from capturelint.model import Confidence
+from capturelint.values.domain import (
+    MISSING,
+    Device,
+    DeviceValue,
+    DType,
+    External,
+    ExternalInstance,
+    Host,
+    Instance,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    device_confidence,
+    join,
+    options,
+    tensors,
+)
+from capturelint.values.facts import Effect
+from capturelint.values.frame import Arguments, Frame
+
+if TYPE_CHECKING:
+    from capturelint.values.torch_ops import Bound
+
+Handler = Callable[["Bound", Arguments, Frame, "list[Effect]"], Value]
+
+_BOOL, _INT, _FLOAT = "bool", "int", "float"
+_DTYPE_NAMES = {
+    "bool": _BOOL, "long": _INT, "short": _INT, "half": _FLOAT, "double": _FLOAT, "bfloat16": _FLOAT, "int": _INT,
+    "float": _FLOAT, "cfloat": "complex", "cdouble": "complex",
+}  # fmt: skip
+_LEGACY = {"FloatTensor": _FLOAT, "HalfTensor": _FLOAT, "LongTensor": _INT, "IntTensor": _INT, "BoolTensor": _BOOL,
+           "ByteTensor": _INT, "DoubleTensor": _FLOAT, "BFloat16Tensor": _FLOAT}  # fmt: skip
+
+
+def dtype_of(value: Value | None) -> str | None:
+    """``bool``, ``int`` or ``float`` for a dtype value such as ``torch.float16``."""
+    for option in options(value):
+        if isinstance(option, DType):
+            return option.kind
+        if isinstance(option, External):
+            name = option.path.rpartition(".")[2]
+            if name in _DTYPE_NAMES:
+                return _DTYPE_NAMES[name]
+            for prefix, kind in (("uint", _INT), ("int", _INT), ("float", _FLOAT), ("complex", "complex")):
+                if name.startswith(prefix):
+                    return kind
+    return None
+
+
+def is_dtype(value: Value | None) -> bool:
+    return any(
+        isinstance(o, DType) or (isinstance(o, External) and o.path.startswith("torch.") and dtype_of(o) is not None)
+        for o in options(value)
+    )
+
+
+def device_of(value: Value | None) -> DeviceValue | None:
+    """The device that an argument names; None where it is absent or None. An unknown device is likely the GPU."""
+    found: list[DeviceValue] = []
+    for option in options(value):
+        if isinstance(option, DeviceValue):
+            known = option.device is not Device.UNKNOWN
+            found.append(option if known else DeviceValue(Device.DEVICE, Confidence.LIKELY))
+        elif isinstance(option, Host):
+            if option.is_none:
+                continue
+            found.append(_named(option))
+        elif isinstance(option, (Unknown, ExternalInstance, External)):
+            found.append(DeviceValue(Device.DEVICE, Confidence.LIKELY))
+    if not found:
+        return None
+    on_device = [each for each in found if each.device is Device.DEVICE]
+    if len(on_device) == len(found):
+        return min(on_device, key=lambda each: each.confidence.rank)
+    if on_device:
+        return DeviceValue(Device.DEVICE, Confidence.LIKELY)
+    return found[0]
+
+
+def _named(value: Host) -> DeviceValue:
+    if isinstance(value.const, str):
+        name = value.const.partition(":")[0]
+        if name in ("cpu", "meta"):
+            return DeviceValue(Device.HOST)
+        return DeviceValue(Device.DEVICE)
+    if isinstance(value.const, int) and not isinstance(value.const, bool):
+        return DeviceValue(Device.DEVICE)
+    return DeviceValue(Device.DEVICE, Confidence.LIKELY)
+
+
+def _flag(value: Value | None) -> bool | None:
+    """A boolean argument; None where it is given but unknown, False where it is absent."""
+    if value is None:
+        return False
+    return value.truth if isinstance(value, Host) else None
+
+
+def _device(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
+    first = given.positional[0] if given.positional else given.keyword("type")
+    return device_of(first) or DeviceValue(Device.UNKNOWN)
+
+
+def _to(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
+    """``tensor.to(...)``: a device, a dtype, another tensor, or several of these."""
+    target: DeviceValue | None = device_of(given.keyword("device"))
+    dtype = dtype_of(given.keyword("dtype"))
+    non_blocking = given.keyword("non_blocking")
+    for index, value in enumerate(given.positional):
+        if is_dtype(value):
+            dtype = dtype_of(value)
+        elif (other := next(tensors(value), None)) is not None:
+            target = DeviceValue(other.device, other.confidence) if other.device is not Device.UNKNOWN else None
+            dtype = other.dtype
+        elif isinstance(value, Host) and isinstance(value.const, bool):
+            if non_blocking is None:
+                non_blocking = value
+        elif target is None and index == 0:
+            target = device_of(value)
+    return _moved(bound.first, target, dtype, _flag(non_blocking), frame, effects)
+
+
+def _cuda(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
+    return _moved(
+        bound.first, DeviceValue(Device.DEVICE), None, _flag(given.keyword("non_blocking")), frame, effects
+    )
+
+
+def _cpu(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
+    return _moved(bound.first, DeviceValue(Device.HOST), None, False, frame, effects, listed=True)
+
+
+def _moved(
+    source: Value | None,
+    target: DeviceValue | None,
+    dtype: str | None,
+    non_blocking: bool | None,
+    frame: Frame,
+    effects: list[Effect],
+    *,
+    listed: bool = False,
+) -> Value:
+    """A tensor after a move; what the move does is added to ``effects`` (``listed``: the table says it already)."""
+    found: list[Value] = []
+    for option in options(source):
+        if isinstance(option, (Instance, ExternalInstance)):
+            found.append(option)
+            continue
+        if not isinstance(option, Tensor):
+            if target is None:
+                found.append(option)
+                continue
+            found.append(Tensor(device=target.device, confidence=target.confidence, dtype=dtype))
+            continue
+        if target is None:
+            found.append(replace(option, dtype=dtype, stored=False) if dtype else option)
+            continue
+        if frame.in_region and not listed:
+            effects.extend(_copy_effects(option, target, non_blocking))
+        same = option.device is target.device
+        found.append(
+            Tensor(
+                device=target.device,
+                confidence=option.confidence if same else target.confidence,
+                dtype=dtype or option.dtype,
+                rank=option.rank,
+                changing=option.changing if target.device is Device.HOST else None,
+                stored=option.stored and same,
+                why=option.why if same else "moved there",
+            )
+        )
+    return join(*found)
+
+
+def _copy_effects(source: Tensor, target: DeviceValue, non_blocking: bool | None) -> list[Effect]:
+    sure = min(source.confidence, target.confidence, key=lambda c: c.rank)
+    if source.device is Device.HOST and target.device is Device.DEVICE:
+        if source.pinned and non_blocking is not False:
+            return []
+        detail = "a pinned tensor copied without `non_blocking=True`" if source.pinned else "a copy from pageable memory"
+        return [Effect("host-to-device", sure, detail, "self")]
+    if source.device is Device.DEVICE and target.device is Device.HOST:
+        if non_blocking is False:
+            return [Effect("host-copy", sure, "", "self")]
+        return []
+    if source.device is Device.UNKNOWN:
+        kind = "host-to-device" if target.device is Device.DEVICE else "host-copy"
+        if kind == "host-copy" and non_blocking is False or kind == "host-to-device" and source.changing:
+            return [Effect(kind, Confidence.POSSIBLE, "", "self")]
+    return []
+
+
+def _type(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
+    value = given.get(0, "dtype")
+    for option in options(value):
+        text = option.path if isinstance(option, External) else option.const if isinstance(option, Host) else ""
+        if isinstance(text, str) and text.rpartition(".")[2] in _LEGACY:
+            device = Device.DEVICE if ".cuda." in text else Device.HOST
+            kind = _LEGACY[text.rpartition(".")[2]]
+            return _moved(bound.first, DeviceValue(device), kind, _flag(given.get(1, "non_blocking")), frame, effects)
+    return _moved(bound.first, None, dtype_of(value), None, frame, effects)
+
+
+def _type_as(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
+    other = next(tensors(given.get(0, "other")), None)
+    target = DeviceValue(other.device, other.confidence) if other and other.device is not Device.UNKNOWN else None
+    return _moved(bound.first, target, other.dtype if other else None, False, frame, effects)
+
+
+def _copy_in(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
+    """``destination.copy_(source)``."""
+    source, destination = given.get(0, "src"), bound.first
+    non_blocking = _flag(given.get(1, "non_blocking"))
+    if frame.in_region:
+        for into in tensors(destination):
+            for out_of in tensors(source):
+                effects.extend(_copy_in_effects(into, out_of, non_blocking))
+    return destination if destination is not None else Unknown()
+
+
+def _copy_in_effects(into: Tensor, out_of: Tensor, non_blocking: bool | None) -> list[Effect]:
+    sure = min(into.confidence, out_of.confidence, key=lambda c: c.rank)
+    if into.device is Device.HOST and out_of.on_device and not (into.pinned and non_blocking is not False):
+        return [Effect("host-copy", sure, "`copy_` into a CPU tensor", "src")]
+    if into.on_device and out_of.device is Device.HOST and not (out_of.pinned and non_blocking is not False):
+        return [Effect("host-to-device", sure, "`copy_` from a CPU tensor", "src")]
+    return []
+
+
+def _tensor_from(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
+    """``torch.tensor(data, device=...)`` and friends: the data is host data unless it is a tensor."""
+    data = given.get(0, "data") or given.keyword("obj")
+    device = device_of(given.keyword("device"))
+    copies = bound.spec.name == "torch.tensor"
+    return _from_data(data, device, dtype_of(given.keyword("dtype")), frame, effects, copies=copies)
+
+
+def _new_tensor(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
+    device = device_of(given.keyword("device"))
+    own = next(tensors(bound.first), None)
+    if device is None and own is not None:
+        device = DeviceValue(own.device, own.confidence)
+    return _from_data(given.get(0, "data"), device, dtype_of(given.keyword("dtype")), frame, effects, copies=True)
+
+
+def _from_data(
+    data: Value | None,
+    device: DeviceValue | None,
+    dtype: str | None,
+    frame: Frame,
+    effects: list[Effect],
+    *,
+    copies: bool,
+) -> Value:
+    source = next(tensors(data), None)
+    if source is not None:
+        return _moved(data, device, dtype, False, frame, effects)
+    target = device or DeviceValue(frame.default_device)
+    if frame.in_region:
+        inside = _tensor_inside(data)
+        if inside is not None:
+            effects.append(Effect("host-read", inside, "each tensor in the list is read on the host", "data"))
+        if target.device is Device.DEVICE and not (isinstance(data, Unknown) and not copies):
+            sure = target.confidence if not isinstance(data, Unknown) else min(target.confidence, Confidence.LIKELY)
+            effects.append(Effect("host-to-device", sure, "host data becomes a device tensor", "data"))
+    changing = None
+    for option in options(data):
+        if isinstance(option, (Host, Sequence)) and option.changing:
+            changing = option.changing
+    return Tensor(
+        device=target.device,
+        confidence=target.confidence,
+        dtype=dtype or _data_dtype(data),
+        rank=_data_rank(data),
+        changing=changing if target.device is Device.HOST else None,
+        why="made from host data",
+    )
+
+
+def _tensor_inside(data: Value | None) -> Confidence | None:
+    for option in options(data):
+        if isinstance(option, Sequence):
+            for item in (*(option.items or ()), option.element):
+                sure = device_confidence(item)
+                if sure is not None:
+                    return sure
+    return None
+
+
+def _data_dtype(data: Value | None) -> str | None:
+    for option in options(data):
+        if isinstance(option, Host) and option.const is not MISSING:
+            return {bool: _BOOL, int: _INT, float: _FLOAT}.get(type(option.const))
+        if isinstance(option, Sequence) and option.items:
+            kinds = {_data_dtype(item) for item in option.items}
+            return kinds.pop() if len(kinds) == 1 else _FLOAT if _FLOAT in kinds else None
+    return None
+
+
+def _data_rank(data: Value | None) -> int | None:
+    for option in options(data):
+        if isinstance(option, Host):
+            return 0 if option.const is not MISSING and not isinstance(option.const, str) or option.kind else None
+        if isinstance(option, Sequence):
+            inner = option.items[0] if option.items else option.element
+            rank = _data_rank(inner) if inner is not None else None
+            return rank + 1 if rank is not None else None
+    return None
+
+
+def _legacy(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
+    """``torch.cuda.FloatTensor([1.0])``; with sizes it only allocates."""
+    path = bound.spec.name
+    name = path.rpartition(".")[2]
+    device = DeviceValue(Device.DEVICE if path.startswith("torch.cuda.") else Device.HOST)
+    first = given.positional[0] if given.positional else None
+    if isinstance(first, (Sequence, ExternalInstance)):
+        return _from_data(first, device, _LEGACY.get(name), frame, effects, copies=True)
+    return Tensor(device=device.device, dtype=_LEGACY.get(name))
+
+
+def _pin(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
+    found = [
+        replace(option, pinned=True, device=Device.HOST, stored=False) if isinstance(option, Tensor) else option
+        for option in options(bound.first)
+    ]
+    return join(*found)
+
+
+def _parameter(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
+    """``nn.Parameter(t)``: it moves with its module, so made on the CPU it is still likely on the device later."""
+    source = next(tensors(given.get(0, "data")), None)
+    if source is not None and source.on_device:
+        return replace(source, stored=True)
+    if frame.in_region and source is not None:
+        return source
+    return Tensor(
+        device=Device.DEVICE,
+        confidence=Confidence.LIKELY,
+        dtype=source.dtype if source else None,
+        rank=source.rank if source else None,
+        stored=True,
+        why="a parameter",
+    )
+
+
+HANDLERS: dict[str, Handler] = {
+    "torch.device": _device,
+    "torch.Tensor.to": _to,
+    "torch.Tensor.cuda": _cuda,
+    "torch.Tensor.cpu": _cpu,
+    "torch.Tensor.type": _type,
+    "torch.Tensor.type_as": _type_as,
+    "torch.Tensor.copy_": _copy_in,
+    "torch.tensor": _tensor_from,
+    "torch.as_tensor": _tensor_from,
+    "torch.asarray": _tensor_from,
+    "torch.Tensor.new_tensor": _new_tensor,
+    "torch.Tensor.pin_memory": _pin,
+    "torch.nn.Parameter": _parameter,
+    "torch.nn.Buffer": _parameter,
+    **{f"torch.{prefix}{name}": _legacy for prefix in ("", "cuda.") for name in _LEGACY},
+}

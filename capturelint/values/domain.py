@@ -1,0 +1,359 @@
+"""Abstract values: what matters about a value is whether it is a tensor, on which device, and whether it can change.
+
+All values are immutable and hashable; ``why`` explains a value and takes no part in equality.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from capturelint.model import Confidence
+
+if TYPE_CHECKING:
+    from capturelint.project.definitions import ClassInfo, FunctionInfo
+    from capturelint.project.module import Module
+    from capturelint.values.scope import Scope
+    from capturelint.values.sites import Site
+
+
+class _Missing(enum.Enum):
+    MISSING = 0
+
+
+MISSING = _Missing.MISSING
+
+
+class Device(enum.Enum):
+    DEVICE = "device"
+    HOST = "host"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Base class; ``why`` says where the value's type comes from, for ``--verbose``."""
+
+    why: str = field(default="", compare=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown(Value):
+    """Nothing is known. ``parameter`` names the parameter that it came in by; ``tensor_like``: a region's own one."""
+
+    parameter: str | None = None
+    tensor_like: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor(Value):
+    """A tensor. ``confidence`` says how sure ``device`` is; ``rank`` and ``dtype`` are None where not known.
+
+    ``changing`` gives the reason why a host tensor's value can differ between replays. ``stored`` marks a tensor that
+    existed before the region began (a static input, a parameter, a buffer).
+    """
+
+    device: Device = Device.UNKNOWN
+    confidence: Confidence = Confidence.CERTAIN
+    dtype: str | None = None
+    rank: int | None = None
+    pinned: bool = False
+    changing: str | None = None
+    stored: bool = False
+
+    @property
+    def on_device(self) -> bool:
+        return self.device is Device.DEVICE
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Value):
+    """A host scalar that was read from the device: the result of ``.item()`` and friends."""
+
+    confidence: Confidence = Confidence.CERTAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Host(Value):
+    """A host value: a number, a string, None, a dtype. ``const`` is its value where known (hashable).
+
+    ``changing`` gives the reason why it can differ between replays; ``shape`` marks sizes, which are fixed per graph.
+    """
+
+    const: Any = MISSING
+    changing: str | None = None
+    shape: bool = False
+    kind: str | None = None
+
+    @property
+    def is_none(self) -> bool:
+        return self.const is None
+
+    @property
+    def truth(self) -> bool | None:
+        return None if self.const is MISSING else bool(self.const)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceValue(Value):
+    """A ``torch.device``, or a string or index that names one."""
+
+    device: Device
+    confidence: Confidence = Confidence.CERTAIN
+
+
+@dataclass(frozen=True, slots=True)
+class DType(Value):
+    kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence(Value):
+    """A list, tuple or set. ``items`` where the length is known, ``element`` the join of all. ``grows``: appended to."""
+
+    kind: str = "list"
+    items: tuple[Value, ...] | None = None
+    element: Value | None = None
+    changing: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping(Value):
+    """A dictionary; ``items`` holds the entries with constant keys, ``element`` the join of all values."""
+
+    items: tuple[tuple[Any, Value], ...] = ()
+    element: Value | None = None
+    complete: bool = False
+
+    def get(self, key: Any) -> Value | None:
+        return next((value for name, value in self.items if name == key and type(name) is type(key)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Instance(Value):
+    """An object of a class of the project, made at ``site``. ``exact`` is False where a subclass may be meant."""
+
+    site: Site
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalInstance(Value):
+    """An object of a third-party class, for example ``torch.cuda.Stream``; ``arguments`` as given to its constructor."""
+
+    cls: str
+    arguments: tuple[tuple[str, Value], ...] = ()
+
+    def argument(self, name: str) -> Value | None:
+        return dict(self.arguments).get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class External(Value):
+    """A module, function, class or constant of a third-party package, by dotted name."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleValue(Value):
+    module: Module
+
+
+@dataclass(frozen=True, slots=True)
+class ClassValue(Value):
+    info: ClassInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Function(Value):
+    """A function of the project: with the scope that it closes over, and the object that it is bound to."""
+
+    info: FunctionInfo
+    scope: Scope | None = None
+    bound: Value | None = None
+    #: what a decorator said of it: ``triton`` for a kernel, otherwise empty
+    role: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundExternal(Value):
+    """A method of a tensor or of a third-party object: ``path`` is ``torch.Tensor.item`` and the like."""
+
+    path: str
+    receiver: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Partial(Value):
+    function: Value
+    arguments: tuple[Value, ...] = ()
+    keywords: tuple[tuple[str, Value], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher(Value):
+    """A Triton kernel with its grid: ``kernel[grid]``."""
+
+    kernel: Value
+    grid: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Union(Value):
+    options: tuple[Value, ...] = ()
+
+
+NONE = Host(const=None)
+TRUE = Host(const=True)
+FALSE = Host(const=False)
+UNKNOWN = Unknown()
+HOST = Host()
+SIZE = Host(shape=True)
+_MAX_OPTIONS = 6
+
+
+def options(value: Value | None) -> Iterator[Value]:
+    """The alternatives of a value; a plain value is its own only one."""
+    if isinstance(value, Union):
+        yield from value.options
+    elif value is not None:
+        yield value
+
+
+def join(*values: Value | None) -> Value:
+    """The least value that covers all of ``values``; more than a handful of alternatives become unknown."""
+    found: list[Value] = []
+    for value in values:
+        for option in options(value):
+            _add(found, option)
+    if not found:
+        return UNKNOWN
+    if len(found) == 1:
+        return found[0]
+    if len(found) > _MAX_OPTIONS:
+        kept = [option for option in found if isinstance(option, (Tensor, Read))]
+        return Union((*kept[: _MAX_OPTIONS - 1], UNKNOWN)) if kept else UNKNOWN
+    return Union(tuple(found))
+
+
+def _add(found: list[Value], option: Value) -> None:
+    for index, other in enumerate(found):
+        if option == other:
+            return
+        merged = _merge(other, option)
+        if merged is not None:
+            found[index] = merged
+            return
+    found.append(option)
+
+
+def _merge(left: Value, right: Value) -> Value | None:
+    """One value for two of the same sort, or None where both must be kept."""
+    if isinstance(left, Tensor) and isinstance(right, Tensor) and left.device is right.device:
+        return replace(
+            left,
+            confidence=min(left.confidence, right.confidence, key=lambda c: c.rank),
+            dtype=left.dtype if left.dtype == right.dtype else None,
+            rank=left.rank if left.rank == right.rank else None,
+            pinned=left.pinned and right.pinned,
+            changing=left.changing or right.changing,
+            stored=left.stored and right.stored,
+        )
+    if isinstance(left, Read) and isinstance(right, Read):
+        return left
+    if isinstance(left, Host) and isinstance(right, Host) and not left.is_none and not right.is_none:
+        if isinstance(left.const, str) and isinstance(right.const, str):
+            return None
+        return Host(
+            changing=left.changing or right.changing,
+            shape=left.shape and right.shape,
+            kind=left.kind if left.kind == right.kind else None,
+            why=left.why,
+        )
+    if isinstance(left, Sequence) and isinstance(right, Sequence):
+        items = None
+        if left.items is not None and right.items is not None and len(left.items) == len(right.items):
+            items = tuple(join(a, b) for a, b in zip(left.items, right.items))
+        element = join(left.element, right.element) if left.element or right.element else None
+        return Sequence(left.kind, items, element, left.changing or right.changing, why=left.why)
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        keys = [key for key, _ in left.items] + [key for key, _ in right.items if left.get(key) is None]
+        merged = tuple((key, join(left.get(key), right.get(key))) for key in keys[:64])
+        element = join(left.element, right.element) if left.element or right.element else None
+        return Mapping(merged, element, left.complete and right.complete, why=left.why)
+    if isinstance(left, DeviceValue) and isinstance(right, DeviceValue):
+        same = left.device is right.device
+        return DeviceValue(left.device if same else Device.UNKNOWN, min(left.confidence, right.confidence))
+    if isinstance(left, DType) and isinstance(right, DType):
+        return DType()
+    if isinstance(left, Instance) and isinstance(right, Instance) and left.site is right.site:
+        return replace(left, exact=left.exact and right.exact)
+    return Unknown() if isinstance(left, Unknown) and isinstance(right, Unknown) else None
+
+
+def tensors(value: Value | None) -> Iterator[Tensor]:
+    """The tensors among a value's alternatives."""
+    return (option for option in options(value) if isinstance(option, Tensor))
+
+
+def device_confidence(value: Value | None) -> Confidence | None:
+    """How sure it is that ``value`` is a device tensor; None when it is not one as far as is known."""
+    found = [option for option in tensors(value) if option.device is Device.DEVICE]
+    if found:
+        others = [o for o in options(value) if not (isinstance(o, Tensor) and o.on_device) and not _is_none(o)]
+        best = max((option.confidence for option in found), key=lambda c: c.rank)
+        if any(isinstance(o, Unknown) for o in others):
+            return min(best, Confidence.LIKELY)
+        return min(best, Confidence.POSSIBLE) if others else best
+    if any(option.device is Device.UNKNOWN for option in tensors(value)):
+        return Confidence.POSSIBLE
+    return None
+
+
+def _is_none(value: Value) -> bool:
+    return isinstance(value, Host) and value.is_none
+
+
+def changing_reason(value: Value | None) -> str | None:
+    """Why a host value can differ between capture and replay, or None where it cannot as far as is known."""
+    for option in options(value):
+        if isinstance(option, (Host, Sequence)) and option.changing:
+            return option.changing
+        if isinstance(option, Tensor) and option.device is Device.HOST and option.changing:
+            return option.changing
+        if isinstance(option, Sequence) and option.items:
+            for item in option.items:
+                if reason := changing_reason(item):
+                    return reason
+    return None
+
+
+def without_none(value: Value) -> Value:
+    """``value`` narrowed by ``is not None``."""
+    kept = [option for option in options(value) if not _is_none(option)]
+    return join(*kept) if kept else value
+
+
+def element_of(value: Value | None) -> Value:
+    """What iterating over ``value`` yields."""
+    found: list[Value] = []
+    for option in options(value):
+        if isinstance(option, Sequence):
+            if option.items:
+                found.extend(option.items)
+            if option.element is not None:
+                found.append(option.element)
+        elif isinstance(option, Tensor):
+            found.append(replace(option, rank=option.rank - 1 if option.rank else None))
+        elif isinstance(option, Mapping):
+            found.append(Host(kind="key"))
+        elif isinstance(option, Host) and option.shape:
+            found.append(SIZE)
+        elif isinstance(option, Host) and option.const is MISSING and not option.is_none:
+            found.append(Host(changing=option.changing))
+        elif not _is_none(option):
+            found.append(Unknown())
+    return join(*found) if found else UNKNOWN

@@ -1,0 +1,363 @@
+"""The engine: contexts, sites and scopes; enters functions inside regions, and answers for code outside on demand."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from capturelint.model import Confidence
+from capturelint.model import Frame as CallFrame
+from capturelint.project.definitions import ClassInfo, FunctionInfo, walk_own
+from capturelint.project.module import ImportedName, Module
+from capturelint.values import annotations, arguments, hierarchy
+from capturelint.values.domain import (
+    NONE,
+    UNKNOWN,
+    ClassValue,
+    External,
+    Function,
+    Instance,
+    ModuleValue,
+    Sequence,
+    Unknown,
+    Value,
+    element_of,
+    join,
+)
+from capturelint.values.facts import Context, span_of
+from capturelint.values.frame import Arguments, Frame
+from capturelint.values.lazy import Binding, LazyScope
+from capturelint.values.scope import Scope
+from capturelint.values.sites import Site
+from capturelint.values.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from capturelint.project.project import Project
+    from capturelint.rulebook.ops import OpTable
+
+_MAX_DEPTH = 40
+_MAX_HOST_DEPTH = 14
+_MAX_CONTEXTS = 10
+_BUILTIN_NAMES = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
+
+Key = tuple[object, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Engine:
+    project: Project
+    ops: OpTable
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    contexts: dict[Key, Context] = field(default_factory=dict)
+    by_function: dict[FunctionInfo, list[Context]] = field(default_factory=dict)
+    host_depth: int = 0
+    parameter_depth: int = 0
+    _scopes: dict[Key, LazyScope] = field(default_factory=dict)
+    _sites: dict[Key, Site] = field(default_factory=dict)
+    _host_results: dict[Key, Value] = field(default_factory=dict)
+    _host_busy: set[Key] = field(default_factory=set)
+    _parameters: dict[tuple[FunctionInfo, str], Value | None] = field(default_factory=dict)
+    _mro: dict[ClassInfo, list[ClassInfo | str]] = field(default_factory=dict)
+    #: called when a region's code calls this dotted name; regions that nest in one another register here
+    on_unresolved: Callable[[Frame, ast.AST, str], None] | None = None
+
+    # -- names -------------------------------------------------------------------------------------------------------
+
+    def module_scope(self, module: Module) -> LazyScope:
+        key = ("module", module)
+        if key not in self._scopes:
+            self._scopes[key] = LazyScope(module, None, self._binding_value, self._no_parameter)
+        return self._scopes[key]
+
+    def function_scope(
+        self,
+        info: FunctionInfo,
+        bound: dict[str, Value] | None = None,
+        parent: LazyScope | Scope | None = None,
+    ) -> LazyScope:
+        """The lazily evaluated names of ``info``, with what is known of its parameters."""
+        known = dict(bound or {})
+        key = ("function", info, tuple(known.items()), parent)
+        if key not in self._scopes:
+            if parent is None and info.parent is not None:
+                parent = self.function_scope(info.parent, self.receiver_of(info.parent))
+            self._scopes[key] = LazyScope(
+                info.module, info, self._binding_value, self._resolve_parameter, parent, known
+            )
+        return self._scopes[key]
+
+    def receiver_of(self, info: FunctionInfo) -> dict[str, Value]:
+        """``self`` (or ``cls``) of a method that is looked at on its own."""
+        if info.owner is None or info.is_static or not info.parameters():
+            return {}
+        name = info.parameters()[0].arg
+        if info.is_class_method:
+            return {name: ClassValue(info.owner)}
+        return {name: self.generic_instance(info.owner)}
+
+    def name(self, name: str, frame: Frame) -> Value:
+        found = frame.scope.lookup(name)
+        if found is not None:
+            return found
+        return self.global_name(frame.module, name)
+
+    def global_name(self, module: Module, name: str) -> Value:
+        scope = self.module_scope(module)
+        value = scope.lookup(name)
+        if value is not None:
+            return value if name in scope._busy else self._with_rebinding(module, name, value)
+        for star in module.star_imports:
+            value = self._from_star(module, star, name)
+            if value is not None:
+                return value
+        if name in _BUILTIN_NAMES:
+            return External(f"builtins.{name}")
+        return UNKNOWN
+
+    def _with_rebinding(self, module: Module, name: str, value: Value) -> Value:
+        from capturelint.values import changing
+
+        return changing.global_value(self, module, name, value)
+
+    def _from_star(self, module: Module, star: ImportedName, name: str) -> Value | None:
+        path, _, dotted = self.project.resolve_import(ImportedName(star.module, None, star.level), module)
+        if path is None:
+            if dotted.startswith("torch") and self.ops.lookup(f"{dotted}.{name}") is not None:
+                return External(f"{dotted}.{name}")
+            return None
+        target = self.project.module_at(path)
+        if target is None or target is module:
+            return None
+        return self.module_scope(target).lookup(name)
+
+    def resolve(self, imported: ImportedName, module: Module) -> Value:
+        """The value of an imported name: a module or a definition of the project, or something third-party."""
+        path, name, dotted = self.project.resolve_import(imported, module)
+        if path is None:
+            return External(self.canonical(dotted))
+        target = self.project.module_at(path)
+        if target is None:
+            return UNKNOWN
+        if name is None:
+            return ModuleValue(target)
+        if target is module and name == imported.name and imported.level == 0 and not self._binds(target, name):
+            return UNKNOWN
+        return self.global_name(target, name)
+
+    def _binds(self, module: Module, name: str) -> bool:
+        return name in module.names
+
+    def canonical(self, dotted: str) -> str:
+        return self.vocabulary.canonical(dotted)
+
+    # -- lazily evaluated code ---------------------------------------------------------------------------------------
+
+    def frame_for(self, scope: LazyScope) -> Frame:
+        receiver = None
+        if scope.function is not None and scope.function.owner is not None and scope.function.parameters():
+            receiver = scope.arguments.get(scope.function.parameters()[0].arg)
+        return Frame(self, scope.module, scope, scope.function, receiver=receiver)
+
+    def evaluate_in(self, scope: LazyScope, node: ast.expr) -> Value:
+        """The value of an expression in code outside regions."""
+        from capturelint.values.expressions import evaluate
+
+        if self.host_depth > _MAX_HOST_DEPTH:
+            return UNKNOWN
+        self.host_depth += 1
+        try:
+            return evaluate(node, self.frame_for(scope))
+        finally:
+            self.host_depth -= 1
+
+    def _binding_value(self, scope: LazyScope, binding: Binding) -> Value:
+        node = binding.node
+        if binding.kind == "function":
+            from capturelint.values.calls import decorated
+
+            info = scope.module.function(node)
+            return decorated(Function(info, scope if scope.function else None), self.frame_for(scope))
+        if binding.kind == "class":
+            return ClassValue(scope.module.classes[id(node)])
+        if binding.kind == "import":
+            assert binding.imported is not None
+            return self.resolve(binding.imported, scope.module)
+        if binding.kind == "augment":
+            assert isinstance(node, ast.AugAssign)
+            return self.evaluate_in(scope, node.value)
+        value = self.evaluate_in(scope, node)  # type: ignore[arg-type]
+        if binding.kind == "iterate":
+            value = element_of(value)
+        elif binding.kind == "enter":
+            from capturelint.values.contexts import entered
+
+            value = entered(value, self.frame_for(scope))
+        for index in binding.path:
+            value = item_at(value, index)
+        return value
+
+    def _no_parameter(self, scope: LazyScope, name: str) -> Value:
+        return UNKNOWN
+
+    def _resolve_parameter(self, scope: LazyScope, name: str) -> Value:
+        from capturelint.values import call_sites
+
+        assert scope.function is not None
+        return call_sites.parameter(self, scope, name)
+
+    def host_call(self, function: Function, given: Arguments) -> Value:
+        """What a function of the project returns outside regions: the join of its return expressions."""
+        info = function.info
+        bound = arguments.bind(self, function, given)
+        key = (info, tuple(bound.items()), function.scope)
+        if key in self._host_results:
+            return self._host_results[key]
+        if key in self._host_busy or self.host_depth > _MAX_HOST_DEPTH:
+            return UNKNOWN
+        self._host_busy.add(key)
+        try:
+            scope = self.function_scope(info, bound, function.scope)
+            result = self._returned(info, scope)
+        finally:
+            self._host_busy.discard(key)
+        self._host_results[key] = result
+        return result
+
+    def _returned(self, info: FunctionInfo, scope: LazyScope) -> Value:
+        if isinstance(info.node, ast.Lambda):
+            return self.evaluate_in(scope, info.node.body)
+        returned: list[Value] = []
+        yielded: list[Value] = []
+        generator = False
+        for node in walk_own(info.node):
+            if isinstance(node, ast.Return):
+                returned.append(self.evaluate_in(scope, node.value) if node.value is not None else NONE)
+            elif isinstance(node, ast.Yield):
+                generator = True
+                yielded.append(self.evaluate_in(scope, node.value) if node.value is not None else NONE)
+            elif isinstance(node, ast.YieldFrom):
+                generator = True
+                yielded.append(element_of(self.evaluate_in(scope, node.value)))
+        if generator:
+            return Sequence("generator", None, join(*yielded))
+        if returned:
+            return join(*returned)
+        declared = annotations.returned(self, info, scope)
+        return declared if declared is not None else NONE
+
+    # -- objects -----------------------------------------------------------------------------------------------------
+
+    def generic_instance(self, cls: ClassInfo) -> Instance:
+        key = ("generic", cls)
+        if key not in self._sites:
+            self._sites[key] = Site(cls, generic=True)
+        return Instance(self._sites[key], exact=False)
+
+    def construct(self, cls: ClassInfo, given: Arguments, node: ast.AST, module: Module) -> Instance:
+        """An object of a project class, told apart by where it is made."""
+        key = ("site", cls, module, span_of(node))
+        site = self._sites.get(key)
+        if site is None:
+            site = Site(cls, arguments=given.positional, keywords=dict(given.keywords))
+            self._sites[key] = site
+        elif given.positional != site.arguments or dict(given.keywords) != site.keywords:
+            arguments.widen_site(site, given)
+        return Instance(site)
+
+    def mro(self, cls: ClassInfo) -> list[ClassInfo | str]:
+        """The class, then its bases: project classes as ClassInfo, others by dotted name."""
+        if cls not in self._mro:
+            self._mro[cls] = [cls]
+            self._mro[cls] = hierarchy.linearize(self, cls)
+        return self._mro[cls]
+
+    # -- regions -----------------------------------------------------------------------------------------------------
+
+    def open_context(self, key: Key, module: Module, name: str, info: FunctionInfo | None, node: ast.AST) -> Context:
+        context = Context(module, name, info, node)
+        self.contexts[key] = context
+        if info is not None:
+            self.by_function.setdefault(info, []).append(context)
+        return context
+
+    def enter(self, function: Function, given: Arguments, node: ast.AST, frame: Frame, sure: Confidence) -> Value:
+        """Evaluates a call made inside a region, once per distinct context; returns what the function returns."""
+        info = function.info
+        assert frame.context is not None
+        if frame.depth >= _MAX_DEPTH:
+            self.unresolved(frame, node, "call chain too deep")
+            return UNKNOWN
+        bound = arguments.bind(self, function, given)
+        key: Key = (info, function.scope, tuple(bound.items()), frame.default_device, frame.context.compiled)
+        if key not in self.contexts and len(self.by_function.get(info, ())) >= _MAX_CONTEXTS:
+            bound = arguments.widened(self, function, bound)
+            key = (info, function.scope, tuple(bound.items()), "widened", frame.context.compiled)
+        context = self.contexts.get(key)
+        fresh = context is None
+        if context is None:
+            context = self.open_context(key, info.module, info.qualname, info, info.node)
+            context.compiled = frame.context.compiled
+        link(context, frame, node, sure)
+        if fresh:
+            self._run(context, function, bound, frame)
+        return context.result
+
+    def _run(self, context: Context, function: Function, bound: dict[str, Value], frame: Frame) -> None:
+        from capturelint.values.statements import execute
+
+        info = function.info
+        parent = function.scope
+        if parent is None and info.parent is not None:
+            parent = self.function_scope(info.parent, self.receiver_of(info.parent))
+        scope = Scope(info.module, parent)
+        for name, value in bound.items():
+            scope.bind(name, value)
+        inner = Frame(
+            self, info.module, scope, info, context, frame.depth + 1, default_device=frame.default_device
+        )
+        if info.owner is not None and info.parameters() and not info.is_static:
+            inner.receiver = bound.get(info.parameters()[0].arg)
+        execute(info.body, inner)
+        if inner.yields:
+            context.result = Sequence("generator", None, join(*inner.yields))
+        elif inner.returns:
+            context.result = join(*inner.returns, *([NONE] if scope.names is not None else []))
+        else:
+            context.result = NONE
+        context.done = True
+
+    def unresolved(self, frame: Frame, node: ast.AST, reason: str) -> None:
+        if frame.context is not None:
+            frame.context.unresolved[span_of(node)] = reason
+
+
+def link(context: Context, frame: Frame, node: ast.AST, sure: Confidence) -> None:
+    """Notes that ``frame`` calls ``context`` at ``node``."""
+    assert frame.context is not None
+    name = frame.context.name
+    call = CallFrame(frame.module.display, getattr(node, "lineno", 1), name)
+    for index, (caller, known, confidence) in enumerate(context.callers):
+        if caller is frame.context and known == call:
+            if sure > confidence:
+                context.callers[index] = (caller, known, sure)
+            return
+    context.callers.append((frame.context, call, sure))
+
+
+def item_at(value: Value, index: int) -> Value:
+    """``value[index]`` when unpacking."""
+    from capturelint.values.domain import Tensor, options
+
+    found: list[Value] = []
+    for option in options(value):
+        if isinstance(option, Sequence) and option.items is not None:
+            found.append(option.items[index] if index < len(option.items) else UNKNOWN)
+        elif isinstance(option, (Sequence, Tensor)):
+            found.append(element_of(option))
+        elif option == NONE:
+            continue
+        else:
+            found.append(element_of(option) if not isinstance(option, Unknown) else option)
+    return join(*found) if found else UNKNOWN

@@ -1,0 +1,415 @@
+"""Evaluating expressions, inside regions and outside; inside, each value is recorded at its span."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from capturelint.model import Confidence
+from capturelint.values import attributes, narrowing
+from capturelint.values.domain import (
+    HOST,
+    MISSING,
+    NONE,
+    UNKNOWN,
+    Device,
+    Function,
+    Host,
+    Mapping,
+    Read,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    changing_reason,
+    device_confidence,
+    element_of,
+    join,
+    options,
+    tensors,
+)
+from capturelint.values.facts import Effect
+from capturelint.values.frame import Frame
+from capturelint.values.scope import Scope
+from capturelint.values.tensor_math import arithmetic, comparison
+
+
+def evaluate(node: ast.expr, frame: Frame) -> Value:
+    """The abstract value of an expression."""
+    handler = _HANDLERS.get(type(node))
+    value = handler(node, frame) if handler is not None else UNKNOWN
+    if frame.context is not None:
+        frame.context.record(node, value)
+    return value
+
+
+def truth(node: ast.expr, frame: Frame) -> bool | None:
+    """Evaluates a test; its truth where that is known at capture. A device tensor here is somebody's hazard."""
+    return truth_of(evaluate(node, frame), node, frame)
+
+
+def truth_of(value: Value, node: ast.expr, frame: Frame) -> bool | None:
+    if device_confidence(value) is not None:
+        frame.candidate(node)
+        return None
+    found: set[bool | None] = set()
+    for option in options(value):
+        if isinstance(option, Host):
+            found.add(option.truth)
+        elif isinstance(option, Function):
+            found.add(True)
+        elif isinstance(option, Mapping) and option.complete and not option.items and option.element is None:
+            found.add(False)
+        elif isinstance(option, Sequence) and option.items is not None and option.changing is None:
+            found.add(bool(option.items))
+        else:
+            found.add(None)
+    return found.pop() if len(found) == 1 else None
+
+
+def _constant(node: ast.Constant, frame: Frame) -> Value:
+    value = node.value
+    if value is None:
+        return NONE
+    return Host(const=value if not isinstance(value, complex) else MISSING, kind=type(value).__name__)
+
+
+def _name(node: ast.Name, frame: Frame) -> Value:
+    if isinstance(frame.scope, Scope) and frame.scope.names is not None and node.id in frame.scope.names:
+        return frame.scope.names[node.id]
+    holder = frame.scope.holder_of(node.id)
+    if frame.context is not None:
+        owner: object = holder if holder is not None else frame.module
+        frame.context.names_read.add((owner, node.id))
+    value = frame.engine.name(node.id, frame)
+    return narrowing.narrowed(node.id, value, frame)
+
+
+def _attribute(node: ast.Attribute, frame: Frame) -> Value:
+    base = evaluate(node.value, frame)
+    if frame.context is not None:
+        _note_read(base, node.attr, frame)
+    key = narrowing.key_of(node)
+    if key is not None and isinstance(frame.scope, Scope) and frame.scope.names is not None:
+        stored = frame.scope.names.get(key)
+        if stored is not None:
+            return stored
+    value = attributes.get(base, node.attr, frame)
+    if key is not None:
+        value = narrowing.narrowed(key, value, frame)
+    return value
+
+
+def _note_read(base: Value, name: str, frame: Frame) -> None:
+    from capturelint.values.domain import Instance
+
+    assert frame.context is not None
+    for option in options(base):
+        if isinstance(option, Instance):
+            frame.context.attributes_read.add((option.site, name))
+
+
+def _binary(node: ast.BinOp, frame: Frame) -> Value:
+    left, right = evaluate(node.left, frame), evaluate(node.right, frame)
+    if isinstance(node.op, ast.Mod) and _is_text(left):
+        _formats(node, right, frame)
+        return Host(kind="str")
+    return arithmetic(node.op, left, right)
+
+
+def _is_text(value: Value) -> bool:
+    return isinstance(value, Host) and (isinstance(value.const, str) or value.kind == "str")
+
+
+def _formats(node: ast.AST, value: Value, frame: Frame) -> None:
+    """A device tensor among the arguments of a ``%`` format."""
+    if frame.context is None:
+        return
+    parts = value.items if isinstance(value, Sequence) and value.items is not None else (value,)
+    sure = [c for c in (device_confidence(part) for part in parts) if c is not None]
+    if sure:
+        frame.context.record_effects(node, (Effect("format", max(sure, key=lambda c: c.rank), "`%` formatting"),))
+
+
+def _unary(node: ast.UnaryOp, frame: Frame) -> Value:
+    if isinstance(node.op, ast.Not):
+        known = truth(node.operand, frame)
+        value = frame.context.values.get(_span(node.operand)) if frame.context is not None else None
+        changing = changing_reason(value)
+        return Host(const=MISSING if known is None else not known, changing=changing, kind="bool")
+    value = evaluate(node.operand, frame)
+    if isinstance(value, Host) and isinstance(node.op, ast.USub) and isinstance(value.const, (int, float)):
+        return Host(const=-value.const, kind=value.kind)
+    return value
+
+
+def _span(node: ast.expr) -> Any:
+    from capturelint.values.facts import span_of
+
+    return span_of(node)
+
+
+def _boolean(node: ast.BoolOp, frame: Frame) -> Value:
+    is_and = isinstance(node.op, ast.And)
+    found: list[Value] = []
+    undo: list[Callable[[], None]] = []
+    stopped = False
+    for index, operand in enumerate(node.values):
+        value = evaluate(operand, frame)
+        last = index == len(node.values) - 1
+        known = truth_of(value, operand, frame) if not last else None
+        if not last and known is is_and:
+            undo.append(narrowing.assume(operand, is_and, frame))
+            continue
+        found.append(value)
+        if not last and known is (not is_and):
+            stopped = True
+            break
+        if not last:
+            undo.append(narrowing.assume(operand, is_and, frame))
+    for restore in reversed(undo):
+        restore()
+    if stopped and len(found) == 1:
+        return found[0]
+    return join(*found)
+
+
+def _compare(node: ast.Compare, frame: Frame) -> Value:
+    left = evaluate(node.left, frame)
+    result: list[Value] = []
+    for operator, right_node in zip(node.ops, node.comparators):
+        right = evaluate(right_node, frame)
+        result.append(_compared(node, operator, left, right, frame))
+        left = right
+    return result[0] if len(result) == 1 else join(*result)
+
+
+def _compared(node: ast.Compare, operator: ast.cmpop, left: Value, right: Value, frame: Frame) -> Value:
+    if isinstance(operator, (ast.Is, ast.IsNot)):
+        same = narrowing.identical(left, right)
+        return Host(const=MISSING if same is None else same is isinstance(operator, ast.Is), kind="bool")
+    if isinstance(operator, (ast.In, ast.NotIn)):
+        _membership(node, left, right, frame)
+        known = _contains(left, right)
+        if known is None:
+            return Host(changing=changing_reason(left) or changing_reason(right), kind="bool")
+        return Host(const=known is isinstance(operator, ast.In), kind="bool")
+    return comparison(operator, left, right)
+
+
+def _membership(node: ast.Compare, left: Value, right: Value, frame: Frame) -> None:
+    """``3 in t`` reads the device; ``t in [..]`` compares ``t`` with each element and takes the truth of it."""
+    if frame.context is None:
+        return
+    sure = device_confidence(right)
+    if sure is None and any(isinstance(option, Sequence) and option.items != () for option in options(right)):
+        sure = device_confidence(left)
+        if isinstance(right, Sequence) and right.items and sure is None:
+            inside = [device_confidence(item) for item in right.items]
+            if not isinstance(left, Host) or left.const is MISSING:
+                sure = next((each for each in inside if each is not None), None)
+    if sure is not None:
+        frame.context.record_effects(node, (Effect("host-read", sure, "membership test"),))
+
+
+def _contains(left: Value, right: Value) -> bool | None:
+    if not isinstance(left, Host) or left.const is MISSING or left.changing:
+        return None
+    if isinstance(right, Mapping) and right.complete and right.element is None:
+        return right.get(left.const) is not None
+    if isinstance(right, Sequence) and right.items is not None and right.changing is None:
+        constants = [item.const for item in right.items if isinstance(item, Host)]
+        if len(constants) == len(right.items) and MISSING not in constants:
+            return left.const in constants
+    return None
+
+
+def _conditional(node: ast.IfExp, frame: Frame) -> Value:
+    known = truth(node.test, frame)
+    found: list[Value] = []
+    for side, branch in ((True, node.body), (False, node.orelse)):
+        if known is None or known is side:
+            restore = narrowing.assume(node.test, side, frame)
+            found.append(evaluate(branch, frame))
+            restore()
+    value = join(*found)
+    if known is None and frame.context is not None:
+        reason = changing_reason(frame.context.values.get(_span(node.test)))
+        if reason is not None and isinstance(value, Host):
+            return Host(changing=reason, kind=value.kind)
+    return value
+
+
+def _subscript(node: ast.Subscript, frame: Frame) -> Value:
+    from capturelint.values.indexing import read_item
+
+    return read_item(node, frame)
+
+
+def _call(node: ast.Call, frame: Frame) -> Value:
+    from capturelint.values.calls import call_expression
+
+    return call_expression(node, frame)
+
+
+def _sequence(node: ast.List | ast.Tuple | ast.Set, frame: Frame) -> Value:
+    kind = {ast.List: "list", ast.Tuple: "tuple", ast.Set: "set"}[type(node)]
+    items: list[Value] = []
+    exact = len(node.elts) <= 64
+    rest: list[Value] = []
+    for element in node.elts if exact else node.elts[:64]:
+        if isinstance(element, ast.Starred):
+            value = evaluate(element.value, frame)
+            if isinstance(value, Sequence) and value.items is not None:
+                items.extend(value.items)
+                continue
+            exact = False
+            rest.append(element_of(value))
+            continue
+        items.append(evaluate(element, frame))
+    if exact:
+        return Sequence(kind, tuple(items))
+    return Sequence(kind, None, join(*items, *rest))
+
+
+def _dict(node: ast.Dict, frame: Frame) -> Value:
+    items: list[tuple[Any, Value]] = []
+    others: list[Value] = []
+    complete = len(node.keys) <= 64
+    for key, value_node in list(zip(node.keys, node.values))[:64]:
+        value = evaluate(value_node, frame)
+        if key is None:
+            if isinstance(value, Mapping):
+                items.extend(value.items)
+                others.extend([value.element] if value.element is not None else [])
+                complete = complete and value.complete
+            else:
+                complete = False
+            continue
+        name = evaluate(key, frame)
+        if isinstance(name, Host) and name.const is not MISSING:
+            items.append((name.const, value))
+        else:
+            others.append(value)
+            complete = False
+    return Mapping(tuple(items), join(*others) if others else None, complete)
+
+
+def _formatted(node: ast.JoinedStr, frame: Frame) -> Value:
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            value = evaluate(part.value, frame)
+            if device_confidence(value) is not None:
+                frame.candidate(part.value)
+            if part.format_spec is not None:
+                evaluate(part.format_spec, frame)
+    return Host(kind="str")
+
+
+def _comprehension(node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, frame: Frame) -> Value:
+    inner = _inner_frame(frame)
+    changing = None
+    for generator in node.generators:
+        source = evaluate(generator.iter, inner)
+        if device_confidence(source) is not None:
+            frame.candidate(generator.iter)
+        changing = changing or changing_reason(source)
+        narrowing.bind_target(generator.target, element_of(source), inner)
+        for test in generator.ifs:
+            truth(test, inner)
+            narrowing.assume(test, True, inner)
+    if isinstance(node, ast.DictComp):
+        evaluate(node.key, inner)
+        return Mapping((), evaluate(node.value, inner))
+    kind = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: "generator"}[type(node)]
+    return Sequence(kind, None, evaluate(node.elt, inner), changing)
+
+
+def _inner_frame(frame: Frame) -> Frame:
+    inner = Frame(
+        frame.engine, frame.module, Scope(frame.module, frame.scope), frame.function, frame.context, frame.depth,
+        frame.receiver, default_device=frame.default_device, confidence=frame.confidence,
+    )  # fmt: skip
+    return inner
+
+
+def _lambda(node: ast.Lambda, frame: Frame) -> Value:
+    return Function(frame.module.function(node), frame.scope)
+
+
+def _named(node: ast.NamedExpr, frame: Frame) -> Value:
+    value = evaluate(node.value, frame)
+    narrowing.bind_target(node.target, value, frame)
+    return value
+
+
+def _await(node: ast.Await, frame: Frame) -> Value:
+    return evaluate(node.value, frame)
+
+
+def _yield(node: ast.Yield, frame: Frame) -> Value:
+    frame.yields.append(evaluate(node.value, frame) if node.value is not None else NONE)
+    return UNKNOWN
+
+
+def _yield_from(node: ast.YieldFrom, frame: Frame) -> Value:
+    frame.yields.append(element_of(evaluate(node.value, frame)))
+    return UNKNOWN
+
+
+def _starred(node: ast.Starred, frame: Frame) -> Value:
+    return evaluate(node.value, frame)
+
+
+def _slice(node: ast.Slice, frame: Frame) -> Value:
+    bounds = [evaluate(part, frame) for part in (node.lower, node.upper, node.step) if part is not None]
+    reason = next(filter(None, (changing_reason(bound) for bound in bounds)), None)
+    return Host(kind="slice", changing=reason)
+
+
+def unknown_tensor(confidence: Confidence) -> Tensor:
+    return Tensor(device=Device.UNKNOWN, confidence=confidence)
+
+
+def is_read(value: Value) -> bool:
+    return any(isinstance(option, Read) for option in options(value))
+
+
+def has_tensor(value: Value) -> bool:
+    return any(True for _ in tensors(value))
+
+
+def is_unknown(value: Value) -> bool:
+    return isinstance(value, Unknown)
+
+
+_HANDLERS: dict[type[ast.AST], Callable[[Any, Frame], Value]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _boolean,
+    ast.Compare: _compare,
+    ast.IfExp: _conditional,
+    ast.Subscript: _subscript,
+    ast.Call: _call,
+    ast.List: _sequence,
+    ast.Tuple: _sequence,
+    ast.Set: _sequence,
+    ast.Dict: _dict,
+    ast.JoinedStr: _formatted,
+    ast.ListComp: _comprehension,
+    ast.SetComp: _comprehension,
+    ast.GeneratorExp: _comprehension,
+    ast.DictComp: _comprehension,
+    ast.Lambda: _lambda,
+    ast.NamedExpr: _named,
+    ast.Await: _await,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield_from,
+    ast.Starred: _starred,
+    ast.Slice: _slice,
+}
+_ = HOST

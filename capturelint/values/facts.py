@@ -1,0 +1,125 @@
+"""What evaluation leaves behind: facts by (context, source span), for passes to ask for."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from capturelint.model import Confidence, Frame
+from capturelint.values.domain import UNKNOWN, Value, join
+
+if TYPE_CHECKING:
+    from capturelint.project.definitions import FunctionInfo
+    from capturelint.project.module import Module
+
+#: line, column, end line, end column as ``ast`` counts them: columns from 0, in UTF-8 bytes
+NodeSpan = tuple[int, int, int, int]
+
+
+def span_of(node: ast.AST) -> NodeSpan:
+    return (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Something that a call or an index does to host or device; ``kind`` is one of those in ``rules/ops``.
+
+    ``on`` says which operand it is about (``self``, a parameter's name, or empty).
+    """
+
+    kind: str
+    confidence: Confidence
+    detail: str = ""
+    on: str = ""
+    versions: str = ""
+    why: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CallFact:
+    """One call: the dotted names of what it may call, and what that does."""
+
+    callees: tuple[str, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    receiver: Value | None = None
+    arguments: tuple[Value, ...] = ()
+    keywords: tuple[tuple[str, Value], ...] = ()
+    launch: bool = False
+
+    def merged(self, other: CallFact) -> CallFact:
+        callees = tuple(dict.fromkeys((*self.callees, *other.callees)))
+        effects: dict[tuple[str, str, str], Effect] = {}
+        for effect in (*self.effects, *other.effects):
+            key = (effect.kind, effect.on, effect.detail)
+            if key not in effects or effect.confidence > effects[key].confidence:
+                effects[key] = effect
+        receiver = join(self.receiver, other.receiver) if self.receiver and other.receiver else None
+        if len(self.arguments) == len(other.arguments):
+            arguments = tuple(join(a, b) for a, b in zip(self.arguments, other.arguments))
+        else:
+            arguments = self.arguments
+        mine, theirs = dict(self.keywords), dict(other.keywords)
+        keywords = tuple((name, join(mine.get(name), theirs.get(name))) for name in {**mine, **theirs})
+        return CallFact(
+            callees, tuple(effects.values()), receiver, arguments, keywords, self.launch or other.launch
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFact:
+    """An attribute bound inside a region: ``owner.attribute = value``."""
+
+    owner: Value
+    attribute: str
+    value: Value
+    augmented: bool = False
+    #: the attribute was read in the region before this store
+    read_before: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Context:
+    """One function (or block) in one abstract calling context, inside regions.
+
+    ``callers`` holds the contexts that call this one, with the call's frame and how sure it is that the call is made.
+    """
+
+    module: Module
+    name: str
+    function: FunctionInfo | None
+    node: ast.AST
+    callers: list[tuple[Context, Frame, Confidence]] = field(default_factory=list)
+    values: dict[NodeSpan, Value] = field(default_factory=dict)
+    calls: dict[NodeSpan, CallFact] = field(default_factory=dict)
+    indexes: dict[NodeSpan, tuple[Effect, ...]] = field(default_factory=dict)
+    stores: dict[NodeSpan, StoreFact] = field(default_factory=dict)
+    candidates: set[NodeSpan] = field(default_factory=set)
+    unresolved: dict[NodeSpan, str] = field(default_factory=dict)
+    #: attributes read, as (site, name), and enclosing names read; for the life of the graph
+    attributes_read: set[tuple[object, str]] = field(default_factory=set)
+    names_read: set[tuple[object, str]] = field(default_factory=set)
+    result: Value = UNKNOWN
+    done: bool = False
+    compiled: bool = False
+
+    def record(self, node: ast.AST, value: Value) -> None:
+        span = span_of(node)
+        known = self.values.get(span)
+        self.values[span] = value if known is None or known is value else join(known, value)
+
+    def record_call(self, node: ast.Call, fact: CallFact) -> None:
+        span = span_of(node)
+        known = self.calls.get(span)
+        self.calls[span] = fact if known is None else known.merged(fact)
+        if fact.effects or fact.launch:
+            self.candidates.add(span)
+
+    def record_effects(self, node: ast.AST, effects: tuple[Effect, ...]) -> None:
+        if effects:
+            span = span_of(node)
+            self.indexes[span] = tuple(dict.fromkeys((*self.indexes.get(span, ()), *effects)))
+            self.candidates.add(span)
+
+    def candidate(self, node: ast.AST) -> None:
+        self.candidates.add(span_of(node))

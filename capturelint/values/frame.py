@@ -1,0 +1,76 @@
+"""One activation of a function: its names, where facts go, and what it returned so far."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from capturelint.model import Confidence
+from capturelint.values.domain import Device, Value
+
+if TYPE_CHECKING:
+    from capturelint.project.definitions import FunctionInfo
+    from capturelint.project.module import Module
+    from capturelint.values.engine import Engine
+    from capturelint.values.facts import Context
+    from capturelint.values.lazy import LazyScope
+    from capturelint.values.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """A call's arguments. ``rest`` stands for the elements of a starred argument of unknown length."""
+
+    positional: tuple[Value, ...] = ()
+    keywords: tuple[tuple[str, Value], ...] = ()
+    rest: Value | None = None
+    open_keywords: bool = False
+
+    def keyword(self, name: str) -> Value | None:
+        return next((value for key, value in self.keywords if key == name), None)
+
+    def get(self, position: int | None, name: str) -> Value | None:
+        """The argument given by position or by name."""
+        given = self.keyword(name)
+        if given is not None:
+            return given
+        if position is not None and 0 <= position < len(self.positional):
+            return self.positional[position]
+        return None
+
+    @property
+    def all(self) -> tuple[Value, ...]:
+        rest = (self.rest,) if self.rest is not None else ()
+        return (*self.positional, *(value for _, value in self.keywords), *rest)
+
+    def after(self, *first: Value) -> Arguments:
+        return Arguments((*first, *self.positional), self.keywords, self.rest, self.open_keywords)
+
+
+@dataclass(eq=False, slots=True)
+class Frame:
+    """``context`` is None outside regions: then nothing is recorded."""
+
+    engine: Engine
+    module: Module
+    scope: Scope | LazyScope
+    function: FunctionInfo | None = None
+    context: Context | None = None
+    depth: int = 0
+    receiver: Value | None = None
+    returns: list[Value] = field(default_factory=list)
+    yields: list[Value] = field(default_factory=list)
+    breaks: list[dict[str, Value] | None] = field(default_factory=list)
+    continues: list[dict[str, Value] | None] = field(default_factory=list)
+    default_device: Device = Device.HOST
+    #: how sure it is that the current statement runs at capture
+    confidence: Confidence = Confidence.CERTAIN
+
+    @property
+    def in_region(self) -> bool:
+        return self.context is not None
+
+    def candidate(self, node: ast.AST) -> None:
+        if self.context is not None:
+            self.context.candidate(node)

@@ -1,0 +1,103 @@
+"""Bases, subclasses and overrides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from capturelint.project.definitions import ClassInfo, FunctionInfo, walk_own
+from capturelint.values.domain import ClassValue, External, options
+
+if TYPE_CHECKING:
+    import ast
+
+    from capturelint.values.engine import Engine
+
+_MAX_SUBCLASSES = 80
+
+
+def linearize(engine: Engine, cls: ClassInfo) -> list[ClassInfo | str]:
+    """The class and its bases, depth first, each once; third-party bases by dotted name."""
+    order: list[ClassInfo | str] = [cls]
+    for base in cls.node.bases:
+        for option in options(_base_value(engine, cls, base)):
+            if isinstance(option, ClassValue):
+                order.extend(entry for entry in engine.mro(option.info) if entry not in order)
+            elif isinstance(option, External) and option.path not in order:
+                order.append(option.path)
+    return order
+
+
+def _base_value(engine: Engine, cls: ClassInfo, base: ast.expr) -> object:
+    import ast
+
+    scope = engine.module_scope(cls.module)
+    if isinstance(base, ast.Subscript):
+        base = base.value
+    return engine.evaluate_in(scope, base)
+
+
+def is_module(engine: Engine, cls: ClassInfo) -> bool:
+    """Whether the class derives from ``torch.nn.Module`` (or a third-party class that looks like one)."""
+    return any(isinstance(entry, str) and is_module_name(engine, entry) for entry in engine.mro(cls))
+
+
+def is_module_name(engine: Engine, dotted: str) -> bool:
+    return (
+        dotted in ("torch.nn.Module", "torch.nn.modules.module.Module")
+        or dotted in engine.ops.module_classes
+        or dotted.rpartition(".")[2] in ("Module", "LightningModule", "PreTrainedModel", "MegatronModule", "GraphableMegatronModule")
+    )
+
+
+def derives_from(engine: Engine, cls: ClassInfo, dotted: str) -> bool:
+    return any(entry == dotted for entry in engine.mro(cls))
+
+
+def find_method(engine: Engine, cls: ClassInfo, name: str, *, after: ClassInfo | None = None) -> FunctionInfo | None:
+    """The method that ``cls`` has or inherits; ``after`` starts behind that class, as ``super()`` does."""
+    entries = engine.mro(cls)
+    if after is not None and after in entries:
+        entries = entries[entries.index(after) + 1 :]
+    for entry in entries:
+        if isinstance(entry, ClassInfo) and name in entry.methods:
+            return entry.methods[name]
+    return None
+
+
+def subclasses(engine: Engine, cls: ClassInfo) -> list[ClassInfo]:
+    """All project classes below ``cls``, found by name; empty when there are too many to tell."""
+    found: list[ClassInfo] = []
+    queue = [cls]
+    while queue:
+        current = queue.pop()
+        for candidate in engine.project.subclasses_named(current.name):
+            if candidate not in found and candidate is not cls and current in engine.mro(candidate):
+                found.append(candidate)
+                queue.append(candidate)
+                if len(found) > _MAX_SUBCLASSES:
+                    return []
+    return found
+
+
+def overrides(engine: Engine, cls: ClassInfo, name: str) -> list[FunctionInfo]:
+    """Definitions of ``name`` in subclasses of ``cls``."""
+    found: list[FunctionInfo] = []
+    for subclass in subclasses(engine, cls):
+        method = subclass.methods.get(name)
+        if method is not None and method not in found:
+            found.append(method)
+    return found
+
+
+def is_abstract(info: FunctionInfo) -> bool:
+    """A method that only says what subclasses do: ``raise NotImplementedError``, ``...`` or ``@abstractmethod``."""
+    import ast
+
+    if info.has_decorator("abstractmethod"):
+        return True
+    body = [s for s in info.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    if not body:
+        return True
+    return len(body) == 1 and isinstance(body[0], ast.Raise) and not any(
+        isinstance(node, ast.Return) for node in walk_own(info.node)
+    )

@@ -1,0 +1,282 @@
+"""Reading and writing items: what an index does depends on what it is, and what is written."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from capturelint.model import Confidence
+from capturelint.values.domain import (
+    MISSING,
+    UNKNOWN,
+    Device,
+    External,
+    ExternalInstance,
+    Function,
+    Host,
+    Launcher,
+    Mapping,
+    Read,
+    Sequence,
+    Tensor,
+    Union,
+    Unknown,
+    Value,
+    changing_reason,
+    device_confidence,
+    element_of,
+    join,
+    options,
+    tensors,
+)
+from capturelint.values.expressions import evaluate
+from capturelint.values.facts import Effect
+from capturelint.values.frame import Frame
+
+
+def read_item(node: ast.Subscript, frame: Frame) -> Value:
+    """``base[index]`` as an expression."""
+    base = evaluate(node.value, frame)
+    index = evaluate(node.slice, frame)
+    if frame.context is not None:
+        effects = list(_read_effects(base, node.slice, index, frame))
+        frame.context.record_effects(node, tuple(effects))
+    return join(*(_item(option, node.slice, index, frame) for option in options(base)))
+
+
+def _item(base: Value, index_node: ast.expr, index: Value, frame: Frame) -> Value:
+    if isinstance(base, Tensor):
+        return _indexed(base, index_node, index)
+    if isinstance(base, Function) and base.role == "triton":
+        return Launcher(base, index)
+    if isinstance(base, Sequence):
+        return _sequence_item(base, index_node, index)
+    if isinstance(base, Mapping):
+        return _mapping_item(base, index)
+    if isinstance(base, ExternalInstance) and isinstance(base.argument("modules"), Sequence):
+        modules = base.argument("modules")
+        assert isinstance(modules, Sequence)
+        return _sequence_item(modules, index_node, index)
+    if isinstance(base, ExternalInstance) and base.cls == "numpy.ndarray":
+        return join(base, Host(changing=changing_reason(index)))
+    if isinstance(base, External):
+        return base  # a subscripted class: list[int]
+    if isinstance(base, Host) and base.const is not None:
+        return Host(changing=base.changing or changing_reason(index))
+    return UNKNOWN
+
+
+def _sequence_item(base: Sequence, index_node: ast.expr, index: Value) -> Value:
+    if isinstance(index_node, ast.Slice):
+        return Sequence(base.kind, None, element_of(base), base.changing) if base.items != () else base
+    if isinstance(index, Host) and isinstance(index.const, int) and base.items is not None:
+        if -len(base.items) <= index.const < len(base.items):
+            return base.items[index.const]
+    value = element_of(base)
+    reason = changing_reason(index) or base.changing
+    if reason is not None and isinstance(value, Host):
+        return replace(value, changing=reason)
+    return value
+
+
+def _mapping_item(base: Mapping, index: Value) -> Value:
+    if isinstance(index, Host) and index.const is not MISSING:
+        known = base.get(index.const)
+        if known is not None:
+            return known
+    value = join(*(item for _, item in base.items), base.element)
+    reason = changing_reason(index)
+    if reason is not None and isinstance(value, Host):
+        return replace(value, changing=reason)
+    return value
+
+
+# -- tensors ---------------------------------------------------------------------------------------------------------
+
+
+def parts_of(index_node: ast.expr, index: Value) -> Iterator[tuple[ast.expr, Value]]:
+    """The parts of an index: ``x[a, b]`` has two."""
+    if isinstance(index_node, ast.Tuple) and isinstance(index, Sequence) and index.items is not None:
+        if len(index.items) == len(index_node.elts):
+            yield from zip(index_node.elts, index.items)
+            return
+    yield index_node, index
+
+
+def _indexed(base: Tensor, index_node: ast.expr, index: Value) -> Value:
+    """The tensor that indexing gives: its rank where every part's effect on it is known."""
+    rank = base.rank
+    result_rank: int | None = rank
+    for node, value in parts_of(index_node, index):
+        if isinstance(node, ast.Slice) or (isinstance(node, ast.Constant) and node.value is Ellipsis):
+            continue
+        if isinstance(value, Host) and value.is_none:
+            result_rank = result_rank + 1 if result_rank is not None else None
+        elif isinstance(value, (Host, Read)) and result_rank is not None:
+            result_rank = result_rank - 1
+        else:
+            result_rank = None
+    if result_rank is not None and result_rank < 0:
+        result_rank = None
+    return replace(base, rank=result_rank)
+
+
+def _read_effects(base: Value, index_node: ast.expr, index: Value, frame: Frame) -> Iterator[Effect]:
+    base_sure = device_confidence(base)
+    if base_sure is None:
+        yield from _host_container_effects(base, index_node, index)
+        return
+    for node, value in parts_of(index_node, index):
+        yield from _size_effects(node, value, frame)
+        if isinstance(node, ast.Slice):
+            continue
+        for effect in _index_effects(node, value, reads=True):
+            yield replace(effect, confidence=min(effect.confidence, base_sure, key=lambda c: c.rank))
+
+
+def _host_container_effects(base: Value, index_node: ast.expr, index: Value) -> Iterator[Effect]:
+    """A device tensor as the index of a list or of a host tensor is read by the CPU."""
+    if any(isinstance(option, Sequence) for option in options(base)) and not isinstance(index_node, ast.Slice):
+        sure = device_confidence(index)
+        if sure is not None:
+            yield Effect("host-read", sure, "a list index")
+
+
+def _size_effects(node: ast.expr, value: Value, frame: Frame) -> Iterator[Effect]:
+    """A device tensor as a slice bound."""
+    if not isinstance(node, ast.Slice) or frame.context is None:
+        return
+    from capturelint.values.facts import span_of
+
+    for bound in (node.lower, node.upper, node.step):
+        if bound is None:
+            continue
+        sure = device_confidence(frame.context.values.get(span_of(bound)))
+        if sure is not None:
+            yield Effect("size-from-tensor", sure, "a slice bound", "bound")
+
+
+def _index_effects(node: ast.expr, value: Value, *, reads: bool) -> Iterator[Effect]:
+    """What one part of an index does: a mask, a 0-d tensor, a list, a host tensor."""
+    for option in options(value):
+        if isinstance(option, Tensor):
+            yield from _tensor_index(option, reads)
+        elif isinstance(option, Sequence) and option.kind in ("list", "range") and not _all_slices(option):
+            if any(True for item in (*(option.items or ()), option.element) for _ in tensors(item)):
+                sure = next((c for c in map(device_confidence, option.items or (option.element,)) if c), None)
+                if sure is not None:
+                    yield Effect("host-read", sure, "tensors in an index list")
+            yield Effect("host-to-device", Confidence.CERTAIN, f"a {option.kind} as index", "index")
+        elif isinstance(option, ExternalInstance) and option.cls == "numpy.ndarray":
+            yield Effect("host-to-device", Confidence.CERTAIN, "a NumPy array as index", "index")
+
+
+def _all_slices(option: Sequence) -> bool:
+    return bool(option.items) and all(isinstance(i, Host) and i.kind == "slice" for i in option.items or ())
+
+
+def _tensor_index(index: Tensor, reads: bool) -> Iterator[Effect]:
+    if index.device is Device.HOST:
+        if index.rank == 0:
+            return  # read on the host, which is at hand
+        if not (index.dtype == "bool" and not reads):
+            yield Effect("host-to-device", index.confidence, "a CPU tensor as index", "index")
+        return
+    sure = index.confidence if index.on_device else Confidence.POSSIBLE
+    if index.dtype == "bool":
+        if reads:
+            yield Effect("dynamic-shape", sure, "a boolean mask", "index")
+    elif index.rank == 0 and index.dtype != "bool" and index.dtype is not None:
+        yield Effect("size-from-tensor", sure, "a 0-d tensor as index", "index")
+
+
+def write_item(target: ast.Subscript, value: Value, frame: Frame, *, augmented: bool) -> None:
+    """``base[index] = value``; inside regions the effects are recorded at the target."""
+    base = evaluate(target.value, frame)
+    index = evaluate(target.slice, frame)
+    if frame.context is None:
+        return
+    sure = device_confidence(base)
+    if sure is not None:
+        effects = list(_write_effects(target, index, value, frame, augmented=augmented))
+        capped = tuple(replace(e, confidence=min(e.confidence, sure, key=lambda c: c.rank)) for e in effects)
+        frame.context.record_effects(target, capped)
+        if augmented:
+            frame.context.record(target, _item(base, target.slice, index, frame))
+        return
+    effects = list(_host_container_effects(base, target.slice, index))
+    if any(t.device is Device.HOST for t in tensors(base)) and not augmented:
+        copied = device_confidence(value)
+        if copied is not None:
+            effects.append(Effect("host-copy", copied, "a device tensor is written into a CPU tensor"))
+    frame.context.record_effects(target, tuple(effects))
+    _rebind_container(target, base, index, value, frame)
+
+
+def _rebind_container(target: ast.Subscript, base: Value, index: Value, value: Value, frame: Frame) -> None:
+    """A local list or dictionary after an item was stored in it."""
+    if not isinstance(target.value, ast.Name) or frame.scope.holder_of(target.value.id) is not frame.scope:
+        return
+    if isinstance(base, Mapping):
+        if isinstance(index, Host) and index.const is not MISSING:
+            items = tuple((key, item) for key, item in base.items if key != index.const)
+            frame.scope.bind(target.value.id, Mapping((*items, (index.const, value)), base.element, base.complete))
+        else:
+            element = join(base.element, value) if base.element is not None else value
+            frame.scope.bind(target.value.id, Mapping(base.items, element))
+    elif isinstance(base, Sequence):
+        frame.scope.bind(target.value.id, Sequence(base.kind, None, join(element_of(base), value)))
+
+
+def _write_effects(
+    target: ast.Subscript, index: Value, value: Value, frame: Frame, *, augmented: bool
+) -> Iterator[Effect]:
+    parts = list(parts_of(target.slice, index))
+    for node, part in parts:
+        yield from _size_effects(node, part, frame)
+        if isinstance(node, ast.Slice):
+            continue
+        yield from _index_effects(node, part, reads=augmented)
+    kinds = [_gathers(part) for _, part in parts]
+    advanced = [sure for sure in kinds if sure is not None]
+    masks = [part for _, part in parts if any(t.dtype == "bool" for t in tensors(part))]
+    if advanced and not masks and not augmented and _is_number(value):
+        sure = min(advanced, key=lambda c: c.rank)
+        yield Effect("host-to-device", sure, "a Python number is copied to the device to be scattered", "value")
+    if masks and not augmented:
+        yield from _mask_write(masks[0], value)
+    for tensor in tensors(value):
+        if tensor.device is Device.HOST and (tensor.rank is None or tensor.rank > 0 or advanced):
+            sure = tensor.confidence if tensor.rank is not None or advanced else Confidence.LIKELY
+            yield Effect("host-to-device", sure, "a CPU tensor is written into a device tensor", "value")
+
+
+def _gathers(part: Value) -> Confidence | None:
+    """How sure it is that an index part is an integer tensor of one dimension or more, on the device."""
+    for option in options(part):
+        if isinstance(option, Tensor) and option.on_device and option.rank != 0:
+            if option.dtype == "int":
+                return option.confidence
+            if option.dtype is None:
+                return Confidence.POSSIBLE
+    return None
+
+
+def _is_number(value: Value) -> bool:
+    found = list(options(value))
+    return bool(found) and all(isinstance(o, (Host, Read)) and not (isinstance(o, Host) and o.is_none) for o in found)
+
+
+def _mask_write(mask: Value, value: Value) -> Iterator[Effect]:
+    """``x[mask] = number`` (or a 0-d tensor) captures; a longer value makes the mask be counted."""
+    sure = device_confidence(mask) or Confidence.POSSIBLE
+    for tensor in tensors(value):
+        if tensor.rank is not None and tensor.rank > 0:
+            yield Effect("dynamic-shape", sure, "a boolean mask that takes a tensor of values", "index")
+        elif tensor.rank is None:
+            yield Effect("dynamic-shape", Confidence.POSSIBLE, "a boolean mask that takes a tensor of values", "index")
+
+
+def is_unknown(value: Value) -> bool:
+    return isinstance(value, (Unknown, Union))

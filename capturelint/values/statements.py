@@ -1,0 +1,366 @@
+"""Executing a region's statements in order: bindings, branches, loops, guards."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from capturelint.project.module import imported_names
+from capturelint.values import narrowing
+from capturelint.values.domain import (
+    ClassValue,
+    Function,
+    Host,
+    Instance,
+    Tensor,
+    Unknown,
+    Value,
+    changing_reason,
+    device_confidence,
+    element_of,
+    join,
+    options,
+)
+from capturelint.values.expressions import evaluate, truth
+from capturelint.values.facts import StoreFact, span_of
+from capturelint.values.frame import Frame
+from capturelint.values.scope import Scope, join_names
+
+_MAX_LOOP_ROUNDS = 2
+Names = "dict[str, Value] | None"
+
+
+def execute(body: list[ast.stmt], frame: Frame) -> None:
+    """Runs statements until one of them leaves."""
+    scope = _scope(frame)
+    for statement in body:
+        if scope.names is None:
+            return
+        handler = _HANDLERS.get(type(statement))
+        if handler is not None:
+            handler(statement, frame)
+
+
+def _scope(frame: Frame) -> Scope:
+    assert isinstance(frame.scope, Scope)
+    return frame.scope
+
+
+def _copy(names: dict[str, Value] | None) -> dict[str, Value] | None:
+    return dict(names) if names is not None else None
+
+
+def _expression(node: ast.Expr, frame: Frame) -> None:
+    evaluate(node.value, frame)
+
+
+def _assign(node: ast.Assign, frame: Frame) -> None:
+    value = evaluate(node.value, frame)
+    for target in node.targets:
+        store(target, value, node, frame)
+
+
+def _annotated(node: ast.AnnAssign, frame: Frame) -> None:
+    if node.value is not None:
+        store(node.target, evaluate(node.value, frame), node, frame)
+
+
+def store(target: ast.expr, value: Value, statement: ast.stmt, frame: Frame) -> None:
+    """Binds a target to a value: a name, an attribute, an item, or the parts of a tuple."""
+    if isinstance(target, ast.Name):
+        narrowing.bind_target(target, value, frame)
+    elif isinstance(target, ast.Attribute):
+        _store_attribute(target, value, frame, augmented=False)
+    elif isinstance(target, ast.Subscript):
+        from capturelint.values.indexing import write_item
+
+        write_item(target, value, frame, augmented=False)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        from capturelint.values.engine import item_at
+
+        if isinstance(value, Tensor) and value.on_device:
+            frame.candidate(target)
+        starred = any(isinstance(part, ast.Starred) for part in target.elts)
+        for index, part in enumerate(target.elts):
+            if isinstance(part, ast.Starred):
+                store(part.value, element_of(value), statement, frame)
+            else:
+                store(part, element_of(value) if starred else item_at(value, index), statement, frame)
+
+
+def _store_attribute(target: ast.Attribute, value: Value, frame: Frame, *, augmented: bool) -> None:
+    owner = evaluate(target.value, frame)
+    if frame.context is not None:
+        read = any(
+            isinstance(each, Instance) and (each.site, target.attr) in frame.context.attributes_read
+            for each in options(owner)
+        )
+        span = span_of(target)
+        frame.context.stores[span] = StoreFact(owner, target.attr, value, augmented, read)
+        frame.context.candidates.add(span)
+    key = narrowing.key_of(target)
+    names = _scope(frame).names
+    if key is not None and names is not None:
+        for known in [known for known in names if known.startswith(key + ".")]:
+            del names[known]
+        names[key] = value
+
+
+def _augmented(node: ast.AugAssign, frame: Frame) -> None:
+    from capturelint.values.tensor_math import arithmetic
+
+    value = evaluate(node.value, frame)
+    if isinstance(node.target, ast.Subscript):
+        from capturelint.values.indexing import write_item
+
+        write_item(node.target, value, frame, augmented=True)
+        return
+    load: ast.expr = ast.copy_location(_as_load(node.target), node.target)
+    before = evaluate(load, frame)
+    result = before if _in_place(before) else arithmetic(node.op, before, value)
+    if isinstance(result, Host):
+        result = replace(result, changing=result.changing or changing_reason(before) or changing_reason(value))
+    if isinstance(node.target, ast.Name):
+        narrowing.bind_target(node.target, result, frame)
+    elif isinstance(node.target, ast.Attribute):
+        _store_attribute(node.target, result, frame, augmented=True)
+
+
+def _in_place(value: Value) -> bool:
+    return any(isinstance(option, Tensor) for option in options(value))
+
+
+def _as_load(target: ast.expr) -> ast.expr:
+    if isinstance(target, ast.Name):
+        return ast.Name(id=target.id, ctx=ast.Load())
+    assert isinstance(target, ast.Attribute)
+    return ast.Attribute(value=target.value, attr=target.attr, ctx=ast.Load())
+
+
+def _if(node: ast.If, frame: Frame) -> None:
+    scope = _scope(frame)
+    known = truth(node.test, frame)
+    before = scope.names
+    ends: list[dict[str, Value] | None] = []
+    for side, body in ((True, node.body), (False, node.orelse)):
+        if known is not None and known is not side:
+            continue
+        scope.names = _copy(before)
+        narrowing.assume(node.test, side, frame)
+        execute(body, frame)
+        ends.append(scope.names)
+    if len(ends) == 2 and known is None:
+        _taint(node, ends, frame)
+    scope.names = ends[0] if len(ends) == 1 else join_names(ends[0], ends[1])
+
+
+def _taint(node: ast.If, ends: list[dict[str, Value] | None], frame: Frame) -> None:
+    """Host values that depend on which side of a changing test was taken change with it."""
+    if frame.context is None or ends[0] is None or ends[1] is None:
+        return
+    reason = changing_reason(frame.context.values.get(span_of(node.test)))
+    if reason is None:
+        return
+    for name in ends[0].keys() & ends[1].keys():
+        left, right = ends[0][name], ends[1][name]
+        if left is not right and isinstance(left, Host) and isinstance(right, Host) and left != right:
+            ends[0][name] = Host(changing=reason, kind=left.kind)
+
+
+def _for(node: ast.For | ast.AsyncFor, frame: Frame) -> None:
+    source = evaluate(node.iter, frame)
+    if device_confidence(source) is not None:
+        frame.candidate(node.iter)
+    item = element_of(source)
+    _loop(node.body, frame, lambda: store(node.target, item, node, frame))
+    execute(node.orelse, frame)
+
+
+def _while(node: ast.While, frame: Frame) -> None:
+    forever = isinstance(node.test, ast.Constant) and bool(node.test.value)
+    known = truth(node.test, frame)
+    if known is False:
+        execute(node.orelse, frame)
+        return
+    _loop(node.body, frame, lambda: evaluate(node.test, frame), endless=forever)
+    execute(node.orelse, frame)
+
+
+def _loop(body: list[ast.stmt], frame: Frame, begin: Callable[[], object], *, endless: bool = False) -> None:
+    """Runs a loop's body until its bindings settle; what holds after it is any number of rounds."""
+    scope = _scope(frame)
+    outer_breaks, outer_continues = frame.breaks, frame.continues
+    frame.breaks, frame.continues = [], []
+    after = _copy(scope.names)
+    for _ in range(_MAX_LOOP_ROUNDS):
+        scope.names = _copy(after)
+        if scope.names is None:
+            break
+        begin()
+        execute(body, frame)
+        end = scope.names
+        for left in frame.continues:
+            end = join_names(end, left)
+        frame.continues = []
+        joined = join_names(_copy(after), end)
+        if joined == after:
+            break
+        after = joined
+    if endless:
+        after = None
+    for left in frame.breaks:
+        after = join_names(after, left)
+    frame.breaks, frame.continues = outer_breaks, outer_continues
+    scope.names = after
+
+
+def _break(node: ast.Break, frame: Frame) -> None:
+    frame.breaks.append(_scope(frame).names)
+    _scope(frame).names = None
+
+
+def _continue(node: ast.Continue, frame: Frame) -> None:
+    frame.continues.append(_scope(frame).names)
+    _scope(frame).names = None
+
+
+def _return(node: ast.Return, frame: Frame) -> None:
+    from capturelint.values.domain import NONE
+
+    frame.returns.append(evaluate(node.value, frame) if node.value is not None else NONE)
+    _scope(frame).names = None
+
+
+def _raise(node: ast.Raise, frame: Frame) -> None:
+    # what is raised is built on the way out of the region: formatting a tensor there matters only once it is broken
+    _scope(frame).names = None
+
+
+def _assert(node: ast.Assert, frame: Frame) -> None:
+    known = truth(node.test, frame)
+    if known is False:
+        _scope(frame).names = None
+        return
+    narrowing.assume(node.test, True, frame)
+
+
+def _try(node: ast.Try, frame: Frame) -> None:
+    scope = _scope(frame)
+    before = _copy(scope.names)
+    execute(node.body, frame)
+    after_body = scope.names
+    at_handler = join_names(before, _copy(after_body))
+    execute(node.orelse, frame)
+    end = scope.names
+    for handler in node.handlers:
+        scope.names = _copy(at_handler)
+        if handler.name and scope.names is not None:
+            scope.bind(handler.name, Unknown())
+        execute(handler.body, frame)
+        end = join_names(end, scope.names)
+    scope.names = end if end is not None or not node.finalbody else _copy(before)
+    execute(node.finalbody, frame)
+    if end is None:
+        scope.names = None
+
+
+def _with(node: ast.With | ast.AsyncWith, frame: Frame) -> None:
+    from capturelint.values.contexts import enter_all
+
+    leave = enter_all(node, frame)
+    if leave is None:
+        return
+    execute(node.body, frame)
+    leave()
+
+
+def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
+    from capturelint.values.calls import decorated
+
+    info = frame.module.function(node)
+    frame.scope.bind(node.name, decorated(Function(info, frame.scope), frame))
+
+
+def _class(node: ast.ClassDef, frame: Frame) -> None:
+    frame.scope.bind(node.name, ClassValue(frame.module.classes[id(node)]))
+
+
+def _import(node: ast.Import | ast.ImportFrom, frame: Frame) -> None:
+    for name, imported in imported_names(node):
+        if name != "*":
+            frame.scope.bind(name, frame.engine.resolve(imported, frame.module))
+
+
+def _global(node: ast.Global, frame: Frame) -> None:
+    _scope(frame).global_names.update(node.names)
+
+
+def _nonlocal(node: ast.Nonlocal, frame: Frame) -> None:
+    _scope(frame).outer_names.update(node.names)
+
+
+def _delete(node: ast.Delete, frame: Frame) -> None:
+    names = _scope(frame).names
+    for target in node.targets:
+        if isinstance(target, ast.Name) and names is not None:
+            names.pop(target.id, None)
+
+
+def _match(node: ast.Match, frame: Frame) -> None:
+    scope = _scope(frame)
+    subject = evaluate(node.subject, frame)
+    if device_confidence(subject) is not None:
+        frame.candidate(node.subject)
+    before, end = scope.names, None
+    exhaustive = False
+    for case in node.cases:
+        scope.names = _copy(before)
+        for pattern in ast.walk(case.pattern):
+            captured = getattr(pattern, "name", None)
+            if isinstance(captured, str):
+                whole = isinstance(pattern, ast.MatchAs) and pattern is case.pattern
+                scope.bind(captured, subject if whole else element_of(subject))
+        if case.guard is not None:
+            truth(case.guard, frame)
+        elif isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None:
+            exhaustive = True
+        execute(case.body, frame)
+        end = join_names(end, scope.names)
+    scope.names = end if exhaustive else join_names(end, before)
+
+
+def joined(values: list[Value]) -> Value:
+    return join(*values)
+
+
+_HANDLERS: dict[type[ast.stmt], Callable[[Any, Frame], None]] = {
+    ast.Expr: _expression,
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.If: _if,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.Break: _break,
+    ast.Continue: _continue,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Assert: _assert,
+    ast.Try: _try,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+    ast.Global: _global,
+    ast.Nonlocal: _nonlocal,
+    ast.Delete: _delete,
+    ast.Match: _match,
+}
+if hasattr(ast, "TryStar"):
+    _HANDLERS[ast.TryStar] = _try

@@ -1,0 +1,54 @@
+"""The project's own words, from config and presets: which of its names synchronize, are safe, or tell of capture."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+#: modules that re-export names under another path; the tables know one spelling
+_ALIASES = (
+    ("torch.cuda.graphs.", "torch.cuda."),
+    ("torch.cuda.streams.", "torch.cuda."),
+    ("torch._tensor.Tensor", "torch.Tensor"),
+    ("torch.nn.parameter.", "torch.nn."),
+    ("torch.nn.modules.", "torch.nn.modules."),
+    ("torch.nn.module.", "torch.nn."),
+    ("torch.functional.", "torch."),
+    ("torch.autograd.grad_mode.", "torch."),
+    ("torch.optim.adam.", "torch.optim."),
+    ("numpy.core.", "numpy."),
+    ("triton.runtime.jit.", "triton."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Dotted names or ``*`` patterns. ``predicates`` gives the value that a predicate has inside a region."""
+
+    synchronizes: tuple[str, ...] = ()
+    reads_device: tuple[str, ...] = ()
+    capture_safe: tuple[str, ...] = ()
+    allows_sync: tuple[str, ...] = ()
+    starts_capture: tuple[str, ...] = ()
+    predicates: dict[str, bool] = field(default_factory=dict)
+
+    def canonical(self, dotted: str) -> str:
+        for old, new in _ALIASES:
+            if dotted.startswith(old) and old != new:
+                return new + dotted[len(old) :]
+        return dotted
+
+    def predicate(self, dotted: str) -> bool | None:
+        """The value of a predicate inside a region: exact name first, then the last part, then patterns."""
+        if dotted in self.predicates:
+            return self.predicates[dotted]
+        last = dotted.rpartition(".")[2]
+        return self.predicates.get(last)
+
+    @staticmethod
+    def matches(dotted: str, patterns: Iterable[str]) -> bool:
+        return any(
+            dotted == pattern or dotted.endswith("." + pattern) or fnmatch.fnmatchcase(dotted, pattern)
+            for pattern in patterns
+        )
