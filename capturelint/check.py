@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Iterator
@@ -11,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capturelint.config import Config
-from capturelint.model import CheckResult, Confidence, Diagnostic, Finding
-from capturelint.rulebook import Rulebook, load_rulebook
+from capturelint.model import CheckResult, Confidence, Diagnostic
+from capturelint.rulebook import load_rulebook
 from capturelint.source.files import SourceFile, find_sources
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class _Stopwatch:
 def check_paths(options: CheckOptions) -> CheckResult:
     """Checks files and directories. Raises UsageError, ConfigError and RulebookError; nothing for bad source files."""
     watch = _Stopwatch()
-    with _deep_recursion():
+    with _interpreter_settings():
         return _check(options, watch)
 
 
@@ -167,14 +168,14 @@ def _diagnostics(project: Project, chosen: list[SourceFile]) -> tuple[Diagnostic
 
 
 @contextmanager
-def _deep_recursion() -> Iterator[None]:
-    before = sys.getrecursionlimit()
+def _interpreter_settings() -> Iterator[None]:
+    """Deep recursion, and no garbage collection: trees and facts live until the end, so looking for dead ones is lost."""
+    before, collecting = sys.getrecursionlimit(), gc.isenabled()
     sys.setrecursionlimit(max(before, _RECURSION_LIMIT))
+    gc.disable()
     try:
         yield
     finally:
         sys.setrecursionlimit(before)
-
-
-def empty(findings: list[Finding], rulebook: Rulebook) -> bool:
-    return not findings and not rulebook.rules
+        if collecting:
+            gc.enable()

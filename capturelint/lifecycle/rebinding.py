@@ -26,7 +26,7 @@ from capturelint.values.lazy import LazyScope
 from capturelint.values.sites import Site
 from capturelint.values.torch_ops import deep_confidence
 
-_MAX_FILES = 40
+_MAX_FILES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,13 +184,13 @@ def _stored_in(reach: Reach, site: Site, name: str) -> bool:
 def _attribute_bindings(
     engine: Engine, site: Site, name: str
 ) -> Iterator[tuple[Module, FunctionInfo | None, ast.AST, ast.expr]]:
-    for module in engine.project.modules_mentioning(f".{name}", limit=_MAX_FILES):
-        for function, statement, receiver in module.attribute_stores(name):
+    for module in engine.project.modules(engine.project.search.storing(name), _MAX_FILES):
+        for function, statement, receiver in module.uses.attribute_stores.get(name, []):
             if _is_receiver(engine, module, function, receiver, site):
                 for target in store_targets(statement):
                     if isinstance(target, ast.Attribute) and target.attr == name:
                         yield module, function, statement, target
-        for function, statement, target in module.attribute_item_stores(name):
+        for function, statement, target in module.uses.attribute_items.get(name, []):
             if _is_receiver(engine, module, function, target.value.value, site):  # type: ignore[attr-defined]
                 yield module, function, statement, target
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Union
 
 from capturelint.errors import SourceError
-from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, store_targets, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo, children
+from capturelint.project.uses import Uses, find_uses
 from capturelint.source.decoding import decode
 from capturelint.source.files import SourceFile
 
@@ -46,12 +47,8 @@ class Module:
     star_imports: list[ImportedName] = field(default_factory=list)
     functions: dict[int, FunctionInfo] = field(default_factory=dict)
     classes: dict[int, ClassInfo] = field(default_factory=dict)
-    _calls: dict[str, list[tuple[FunctionInfo | None, ast.Call]]] | None = None
-    _globals_rebound: dict[str, list[tuple[FunctionInfo, ast.AST]]] | None = None
+    _uses: Uses | None = None
     _lines: list[str] | None = None
-    _attribute_items: dict[str, list[tuple[FunctionInfo | None, ast.AST, ast.Subscript]]] | None = None
-    _item_stores: dict[str, list[tuple[FunctionInfo, ast.stmt]]] | None = None
-    _attribute_stores: dict[str, list[tuple[FunctionInfo | None, ast.AST, ast.expr]]] | None = None
 
     @property
     def display(self) -> str:
@@ -74,68 +71,16 @@ class Module:
     def all_functions(self) -> Iterator[FunctionInfo]:
         return iter(self.functions.values())
 
+    @property
+    def uses(self) -> Uses:
+        """Who calls and binds what in this module, by name; worked out when first asked for."""
+        if self._uses is None:
+            self._uses = find_uses(self.tree, self.functions)
+        return self._uses
+
     def calls_named(self, name: str) -> list[tuple[FunctionInfo | None, ast.Call]]:
         """Calls whose callee's last identifier is ``name``, with the innermost function that holds each."""
-        if self._calls is None:
-            self._calls = {}
-            stack: list[tuple[ast.AST, FunctionInfo | None]] = [(self.tree, None)]
-            while stack:
-                node, holder = stack.pop()
-                holder = self.functions.get(id(node), holder)
-                if isinstance(node, ast.Call):
-                    self._calls.setdefault(last_name(node.func), []).append((holder, node))
-                stack.extend((child, holder) for child in ast.iter_child_nodes(node))
-        return self._calls.get(name, [])
-
-    def attribute_stores(self, name: str) -> list[tuple[FunctionInfo | None, ast.AST, ast.expr]]:
-        """Statements that bind ``something.name``, with the function that holds each and the something."""
-        if self._attribute_stores is None:
-            self._attribute_stores = {}
-            stack: list[tuple[ast.AST, FunctionInfo | None]] = [(self.tree, None)]
-            while stack:
-                node, holder = stack.pop()
-                holder = self.functions.get(id(node), holder)
-                for target in store_targets(node):
-                    if isinstance(target, ast.Attribute):
-                        self._attribute_stores.setdefault(target.attr, []).append((holder, node, target.value))
-                stack.extend((child, holder) for child in ast.iter_child_nodes(node))
-        return self._attribute_stores.get(name, [])
-
-    def attribute_item_stores(self, name: str) -> list[tuple[FunctionInfo | None, ast.AST, ast.Subscript]]:
-        """Statements that store into an item of ``something.name``: ``self.buffers[key] = value``."""
-        if self._attribute_items is None:
-            self._attribute_items = {}
-            stack: list[tuple[ast.AST, FunctionInfo | None]] = [(self.tree, None)]
-            while stack:
-                node, holder = stack.pop()
-                holder = self.functions.get(id(node), holder)
-                for target in store_targets(node):
-                    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute):
-                        self._attribute_items.setdefault(target.value.attr, []).append((holder, node, target))
-                stack.extend((child, holder) for child in ast.iter_child_nodes(node))
-        return self._attribute_items.get(name, [])
-
-    def item_stores(self, name: str) -> list[tuple[FunctionInfo, ast.stmt]]:
-        """Statements in functions that store into an item of the plain name ``name``: ``NAME[key] = value``."""
-        if self._item_stores is None:
-            self._item_stores = {}
-            for info in self.functions.values():
-                for node in walk_own(info.node):
-                    for target in store_targets(node):
-                        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-                            self._item_stores.setdefault(target.value.id, []).append((info, node))  # type: ignore[arg-type]
-        return self._item_stores.get(name, [])
-
-    def globals_rebound(self, name: str) -> list[tuple[FunctionInfo, ast.AST]]:
-        """Functions of this module that declare ``global name``, with the declaring statement."""
-        if self._globals_rebound is None:
-            self._globals_rebound = {}
-            for info in self.functions.values():
-                for node in ast.walk(info.node):
-                    if isinstance(node, ast.Global):
-                        for declared in node.names:
-                            self._globals_rebound.setdefault(declared, []).append((info, node))
-        return self._globals_rebound.get(name, [])
+        return self.uses.calls.get(name, [])
 
 
 def parse_module(file: SourceFile, name: str, is_package: bool) -> Module:
@@ -245,7 +190,8 @@ class _Indexer:
                 if id(current) not in self.module.classes:
                     self._class(current, prefix)
                 prefix = self.module.classes[id(current)].qualname + "."
-            stack.extend((child, prefix, parent) for child in reversed(list(ast.iter_child_nodes(current))))
+            for child in children(current):
+                stack.append((child, prefix, parent))
 
 
 def imported_names(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, ImportedName]]:

@@ -7,9 +7,13 @@ from pathlib import Path
 
 from capturelint.errors import SourceError
 from capturelint.model import Diagnostic
-from capturelint.project.definitions import ClassInfo
+from capturelint.project.definitions import ClassInfo, last_name
 from capturelint.project.module import ImportedName, Module, parse_module
+from capturelint.project.search import NameSearch
 from capturelint.source.files import SourceFile
+
+#: a base class with more subclasses than this says nothing about which one is meant
+_MAX_SUBCLASSES = 120
 
 
 class Project:
@@ -30,6 +34,7 @@ class Project:
         self._import_roots: list[Path] | None = None
         self._resolved: dict[str, Path | None] = {}
         self._subclasses: dict[str, list[ClassInfo]] = {}
+        self.search = NameSearch(self.files, self.content)
 
     # -- modules -----------------------------------------------------------------------------------------------------
 
@@ -138,35 +143,29 @@ class Project:
             self._bytes[file.path] = data
         return data
 
-    def files_mentioning(self, *needles: str) -> list[SourceFile]:
-        """Files whose bytes hold every one of ``needles``."""
-        wanted = [needle.encode() for needle in needles]
-        return [file for file in self.files if all(needle in self.content(file) for needle in wanted)]
-
-    def modules_mentioning(self, *needles: str, limit: int | None = None) -> Iterable[Module]:
-        """Indexes the files that mention ``needles``; at most ``limit`` of them, nothing when there are more."""
-        files = self.files_mentioning(*needles)
+    def modules(self, files: Iterable[SourceFile], limit: int | None = None) -> list[Module]:
+        """Indexes files; nothing when there are more than ``limit``, since then the name is too common to tell."""
+        files = list(files)
         if limit is not None and len(files) > limit:
             return []
-        modules = (self.module_at(file.path) for file in files)
-        return [module for module in modules if module is not None]
+        found = (self.module_at(file.path) for file in files)
+        return [module for module in found if module is not None]
 
     def subclasses_named(self, name: str) -> list[ClassInfo]:
         """Classes of the project that write ``name`` among their bases (the last identifier counts)."""
         if name not in self._subclasses:
             found: list[ClassInfo] = []
-            for module in self.modules_mentioning("class ", name, limit=400):
+            derived = self.search.deriving(name)
+            for file in dict.fromkeys(file for file, _ in derived):
+                module = self.module_at(file.path)
+                if module is None or len(derived) > _MAX_SUBCLASSES:
+                    continue
+                wanted = {cls for each, cls in derived if each is file}
                 for info in module.classes.values():
-                    if any(_base_name(base) == name for base in info.node.bases):
+                    if info.name in wanted and any(last_name(base) == name for base in info.node.bases):
                         found.append(info)
             self._subclasses[name] = found
         return self._subclasses[name]
-
-
-def _base_name(node: object) -> str:
-    from capturelint.project.definitions import last_name
-
-    return last_name(node)  # type: ignore[arg-type]
 
 
 def _directories_of(paths: Iterable[Path], root: Path) -> set[Path]:

@@ -22,8 +22,9 @@ def _matching(engine: Engine, pattern: str, kind: str) -> Iterator[Declaration]:
     module_pattern = _regex(module_part or "**")
     name_pattern = _regex(name_part)
     literal = name_part.rpartition(".")[2]
-    needles = [f"def {literal}"] if re.fullmatch(r"\w+", literal) else ["def "]
-    for module in engine.project.modules_mentioning(*needles):
+    plain = re.fullmatch(r"\w+", literal) is not None
+    files = engine.project.search.defining(literal) if plain else engine.project.files
+    for module in engine.project.modules(files):
         if module_pattern.fullmatch(module.name) is None:
             continue
         for info in module.all_functions():

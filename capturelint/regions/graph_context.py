@@ -17,22 +17,12 @@ GRAPH_CONTEXTS = frozenset({"torch.cuda.graph", "torch.xpu.graph", "torch.npu.gr
 
 
 def find(engine: Engine, module: Module) -> Iterator[Declaration]:
-    for holder, node in _with_statements(module):
+    for holder, node in module.uses.withs:
         for item in node.items:
             if _worth_asking(module, item.context_expr) and is_graph(_value(engine, module, holder, item)):
                 name = holder.qualname if holder is not None else "<module>"
                 yield Declaration("torch.cuda.graph", module, node, name, holder, node.body)
                 break
-
-
-def _with_statements(module: Module) -> Iterator[tuple[FunctionInfo | None, ast.With | ast.AsyncWith]]:
-    stack: list[tuple[ast.AST, FunctionInfo | None]] = [(module.tree, None)]
-    while stack:
-        node, holder = stack.pop()
-        holder = module.functions.get(id(node), holder)
-        if isinstance(node, (ast.With, ast.AsyncWith)):
-            yield holder, node
-        stack.extend((child, holder) for child in ast.iter_child_nodes(node))
 
 
 def _worth_asking(module: Module, node: ast.expr) -> bool:

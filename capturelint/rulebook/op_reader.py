@@ -134,7 +134,7 @@ class Reader:
         if not isinstance(effects, list):
             raise self.error(f"{key}.effects", "must be a list")
         return names, Entry(
-            self.words(f"{key}.params", row["params"]) if "params" in row else None,
+            self.params(f"{key}.params", row["params"]) if "params" in row else None,
             self.returns(f"{key}.returns", row["returns"]) if "returns" in row else None,
             tuple(self.effect(f"{key}.effects[{i}]", effect) for i, effect in enumerate(effects)),
             self.words(f"{key}.mutates", row["mutates"]) if "mutates" in row else None,
@@ -143,6 +143,14 @@ class Reader:
             self.flag(f"{key}.random", row["random"]) if "random" in row else None,
             self.path,
         )
+
+    def params(self, key: str, value: object) -> tuple[str, ...]:
+        """Parameter names; ``:int`` and ``:number`` mark those that take host numbers only."""
+        found = self.words(key, value)
+        for word in found:
+            if word.partition(":")[2] not in ("", "int", "number"):
+                raise self.error(key, f"{word!r} must end in :int or :number, or have no mark")
+        return found
 
     def effect(self, key: str, value: object) -> OpEffect:
         row = self.mapping(key, value)
@@ -197,9 +205,13 @@ class Reader:
             self.flag(f"{key}.view", row.get("view", False)),
             self.flag(f"{key}.random", row.get("random", False)),
         )
-        lines = self.text(f"{key}.lines", row.get("lines")).splitlines()
-        split = (line.partition(" ") for line in lines)
+        split = (line.partition(" ") for line in self.text(f"{key}.lines", row.get("lines")).splitlines())
         return group, {f"{owner}.{name}": params for name, _, params in split}
+
+    def module(self, key: str, row: Mapping[str, Any]) -> tuple[Returns, tuple[str, ...]]:
+        """What the modules' forward returns, and their classes."""
+        self._known(key, row, ("forward", "names"))
+        return self.returns(f"{key}.forward", row.get("forward")), self.words(f"{key}.names", row.get("names"))
 
     def predicate(self, name: str, value: object) -> Predicate:
         key = f"predicates.{name}"

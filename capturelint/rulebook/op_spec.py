@@ -103,7 +103,7 @@ class Returns:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """All parts must hold. Parameters are meant by name; ``self`` means the first one, however it is called.
+    """All parts must hold. Parameters are meant by name; one that is not in ``params`` is given by keyword only.
 
     given: parameters that the call passes (with anything but a literal None); not_given: those it does not.
     const: (parameter, values): it is given and is one of these constants; not_const: it is not given any of them.
@@ -128,7 +128,9 @@ PARAMETER_KINDS = ("tensor", "mask", "cuda")
 
 @dataclass(frozen=True, slots=True)
 class OpEffect:
-    """One effect. ``on`` names the parameters of which one must be a device tensor: None any argument, () no need.
+    """One effect. ``on`` names the parameters of which one must be a device tensor, or hold one in a list or tuple.
+
+    ``on`` is None where any argument will do (the receiver too), and () where the effect needs no tensor.
 
     ``confidence`` is the highest that a finding may have, None for no limit; ``versions`` the torch versions that it
     holds for (``>=2.0``), empty for all.

@@ -185,8 +185,8 @@ class OpTable:
                     raise reader.error(key, f"{name} is given twice")
                 self._lines[name] = (group, params)
         for key, row in reader.rows("modules"):
-            result = reader.returns(f"{key}.forward", row.get("forward"))
-            for name in reader.words(f"{key}.names", row.get("names")):
+            result, names = reader.module(key, row)
+            for name in names:
                 self._forwards[name] = result
                 self._bases[name] = "torch.nn.Module"
         for base, classes in reader.mapping("classes", reader.data.get("classes", {})).items():

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from capturelint.values.frame import Frame
 
 _CONSTRUCTORS = ("__init__", "__post_init__", "__new__", "setup", "__attrs_post_init__")
-_MAX_EXTERNAL_FILES = 40
+_MAX_EXTERNAL_FILES = 20
 
 
 def get(value: Value, name: str, frame: Frame) -> Value:
@@ -390,8 +390,8 @@ def _from_elsewhere(engine: Engine, value: Instance, name: str) -> list[Value]:
         return []
     value.site.searched.add(name)
     found: list[Value] = []
-    for module in engine.project.modules_mentioning(f".{name} =", limit=_MAX_EXTERNAL_FILES):
-        for holder, statement, receiver in module.attribute_stores(name):
+    for module in engine.project.modules(engine.project.search.storing(name), _MAX_EXTERNAL_FILES):
+        for holder, statement, receiver in module.uses.attribute_stores.get(name, []):
             if isinstance(receiver, ast.Name) and receiver.id in ("self", "cls"):
                 continue
             scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)

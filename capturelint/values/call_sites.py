@@ -157,7 +157,7 @@ def _constructions(engine: Engine, cls: ClassInfo) -> list[Arguments]:
 def _named_calls(engine: Engine, home: Module, name: str) -> list[tuple[Module, FunctionInfo | None, ast.Call]]:
     """Calls by last identifier, in the function's own module first."""
     modules = [home]
-    others = engine.project.modules_mentioning(f"{name}(", limit=_MAX_FILES)
+    others = engine.project.modules(engine.project.search.calling(name), _MAX_FILES)
     modules.extend(module for module in others if module is not home)
     return [(module, holder, call) for module in modules for holder, call in module.calls_named(name)]
 

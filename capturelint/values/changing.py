@@ -48,9 +48,9 @@ def _captures(method: FunctionInfo) -> bool:
 
 def global_value(engine: Engine, module: Module, name: str, value: Value) -> Value:
     """A module-level name that functions rebind or mutate holds changing host state."""
-    rebound = module.globals_rebound(name)
+    rebound = dict.fromkeys(module.uses.globals.get(name, []))
     reason = None
-    for info, _ in rebound:
+    for info in rebound:
         for node in walk_own(info.node):
             for target in _plain_targets(node):
                 if isinstance(target, ast.Name) and target.id == name:
@@ -89,6 +89,6 @@ def _mutation(module: Module, name: str, value: Value) -> str | None:
     """``COUNT["n"] += 1`` inside a function changes what the module-level container holds."""
     if not any(isinstance(option, (Mapping, Sequence)) for option in options(value)):
         return None
-    for info, node in module.item_stores(name):
-        return f"`{name}` is changed in {info.qualname} ({module.display}:{node.lineno})"
+    for info, node in module.uses.item_stores.get(name, []):
+        return f"`{name}` is changed in {info.qualname} ({module.display}:{node.lineno})"  # type: ignore[attr-defined]
     return None

@@ -207,6 +207,8 @@ def result_of(name: str, member: str, prefix: str, signature: Signature) -> tupl
     seen = observed().get(key) or observed().get(f"nn.functional.{member}", "")
     if seen == "same" and not signature.only_tensor and not FIRST_TENSOR_RULES.fullmatch(member):
         seen = "tensor"
+    if any(name.startswith("*") for name in signature.order):
+        seen = seen.partition(":")[0] if seen.startswith("tensors") else seen
     return (seen if declared in ("tensor", "unknown") and seen else declared), written
 
 

@@ -16,6 +16,8 @@ import torch
 TORCH = Path(torch.__file__).parent
 INT_TYPES = {"int", "SymInt", "size", "Sequence[int]", "Sequence[SymInt]", "list[int]", "tuple[int, ...]"}
 NUMBER_TYPES = {"Number", "complex", "float", "Sequence[Number]", "Sequence[complex]", "Sequence[float]", "list[float]"}
+#: parameters of type int that say nothing about a size or a dimension
+PLAIN_NUMBERS = {"ignore_index", "padding_idx", "blank", "correction", "decimals", "n_bins", "max_norm"}
 DROPPED_PARAMETERS = {"layout", "pin_memory", "requires_grad", "memory_format", "names", "_stacklevel"}
 
 
@@ -50,6 +52,8 @@ class Signature:
             suffix = "" if index in self.tensor_positions and index < self.longest else scalar_suffix(self.types[name])
             if (index and name in ("dtype", "self")) or name in unmarked:
                 suffix = ""
+            if suffix == ":int" and name in PLAIN_NUMBERS:
+                suffix = ":number"
             if name.startswith("*"):
                 words.insert(self.starred, name + suffix)
             else:

@@ -1,0 +1,87 @@
+"""Reverse questions over all files, answered from bytes: who mentions a name, who derives from a class.
+
+The first few questions are substring tests. A project that asks more gets an index of words, made in one pass: a
+substring test of 68 MB takes 40 ms and the whole index 1.4 s, and production trees ask some thousand questions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from capturelint.source.files import SourceFile
+
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^()]*)\)", re.MULTILINE)
+_SCANS_BEFORE_INDEX = 24
+_CALL, _STORE, _CLASS_WORD = b"(", b"=", b"class"
+
+
+@dataclass(eq=False, slots=True)
+class NameSearch:
+    """``content`` gives a file's bytes; files and answers are in the order of ``files``."""
+
+    files: Sequence[SourceFile]
+    content: Callable[[SourceFile], bytes]
+    _answers: dict[str, list[SourceFile]] = field(default_factory=dict)
+    _words: dict[bytes, list[int]] | None = None
+    _derived: dict[str, list[tuple[SourceFile, str]]] | None = None
+    _scans: int = 0
+
+    def mentioning(self, name: str) -> list[SourceFile]:
+        """Files in which the identifier ``name`` occurs."""
+        known = self._answers.get(name)
+        if known is None:
+            known = self._answers[name] = self._find(name.encode())
+        return known
+
+    def calling(self, name: str) -> list[SourceFile]:
+        """Files that hold the text ``name(``."""
+        needle = name.encode() + _CALL
+        return [file for file in self.mentioning(name) if needle in self.content(file)]
+
+    def storing(self, attribute: str) -> list[SourceFile]:
+        """Files that may bind ``something.attribute``, or an item of it."""
+        pattern = re.compile(rb"\." + re.escape(attribute.encode()) + rb"\s*(?:[,:)\]\[]|=(?!=)|[-+*/@|&^%]=|//=|\*\*=|<<=|>>=)")
+        return [file for file in self.mentioning(attribute) if pattern.search(self.content(file))]
+
+    def defining(self, name: str) -> list[SourceFile]:
+        """Files that hold the text ``def name``."""
+        needle = b"def " + name.encode()
+        return [file for file in self.mentioning(name) if needle in self.content(file)]
+
+    def deriving(self, base: str) -> list[tuple[SourceFile, str]]:
+        """Classes that write ``base`` (its last identifier) among their bases: file and class name."""
+        if self._derived is None:
+            self._derived = {}
+            for file in self.files:
+                data = self.content(file)
+                if _CLASS_WORD not in data:
+                    continue
+                for name, bases in _CLASS.findall(data):
+                    for part in bases.split(b","):
+                        last = part.split(b"[")[0].strip().rpartition(b".")[2]
+                        if last and b"=" not in part:
+                            key = last.decode(errors="replace")
+                            self._derived.setdefault(key, []).append((file, name.decode(errors="replace")))
+        return self._derived.get(base, [])
+
+    def _find(self, name: bytes) -> list[SourceFile]:
+        if self._words is None:
+            self._scans += 1
+            if self._scans <= _SCANS_BEFORE_INDEX:
+                return [file for file in self.files if name in self.content(file)]
+            self._words = self._index()
+        return [self.files[index] for index in self._words.get(name, ())]
+
+    def _index(self) -> dict[bytes, list[int]]:
+        words: dict[bytes, list[int]] = {}
+        for index, file in enumerate(self.files):
+            for word in set(_WORD.findall(self.content(file))):
+                known = words.get(word)
+                if known is None:
+                    words[word] = [index]
+                else:
+                    known.append(index)
+        return words

@@ -1,0 +1,59 @@
+"""Who calls and binds what in one module, by name: one walk that answers all reverse questions about it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from capturelint.project.definitions import FunctionInfo, children, last_name, store_targets
+
+_STORING = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)
+
+
+@dataclass(eq=False, slots=True)
+class Uses:
+    """Each entry comes with the innermost function that holds it, None at module level.
+
+    ``calls``: by the callee's last identifier. ``attribute_stores``: statements that bind ``something.name``, with the
+    something. ``attribute_items``: ``something.name[key] = value``. ``item_stores``: ``NAME[key] = value`` inside
+    functions. ``globals``: functions that declare ``global NAME``. ``withs``: every ``with`` statement.
+    """
+
+    calls: dict[str, list[tuple[FunctionInfo | None, ast.Call]]] = field(default_factory=dict)
+    attribute_stores: dict[str, list[tuple[FunctionInfo | None, ast.AST, ast.expr]]] = field(default_factory=dict)
+    attribute_items: dict[str, list[tuple[FunctionInfo | None, ast.AST, ast.Subscript]]] = field(default_factory=dict)
+    item_stores: dict[str, list[tuple[FunctionInfo, ast.AST]]] = field(default_factory=dict)
+    globals: dict[str, list[FunctionInfo]] = field(default_factory=dict)
+    withs: list[tuple[FunctionInfo | None, ast.With | ast.AsyncWith]] = field(default_factory=list)
+
+
+def find_uses(tree: ast.Module, functions: dict[int, FunctionInfo]) -> Uses:
+    uses = Uses()
+    stack: list[tuple[ast.AST, FunctionInfo | None]] = [(tree, None)]
+    while stack:
+        node, holder = stack.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            holder = functions.get(id(node), holder)
+        elif isinstance(node, ast.Call):
+            uses.calls.setdefault(last_name(node.func), []).append((holder, node))
+        elif isinstance(node, _STORING):
+            _store(uses, node, holder)
+            if isinstance(node, (ast.With, ast.AsyncWith)):
+                uses.withs.append((holder, node))
+        elif isinstance(node, ast.Global) and holder is not None:
+            for name in node.names:
+                uses.globals.setdefault(name, []).append(holder)
+        for child in children(node):
+            stack.append((child, holder))
+    return uses
+
+
+def _store(uses: Uses, node: ast.AST, holder: FunctionInfo | None) -> None:
+    for target in store_targets(node):
+        if isinstance(target, ast.Attribute):
+            uses.attribute_stores.setdefault(target.attr, []).append((holder, node, target.value))
+        elif isinstance(target, ast.Subscript):
+            if isinstance(target.value, ast.Attribute):
+                uses.attribute_items.setdefault(target.value.attr, []).append((holder, node, target))
+            elif isinstance(target.value, ast.Name) and holder is not None:
+                uses.item_stores.setdefault(target.value.id, []).append((holder, node))
