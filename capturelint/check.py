@@ -17,6 +17,7 @@ from capturelint.rulebook import load_rulebook
 from capturelint.source.files import SourceFile, find_sources
 
 if TYPE_CHECKING:
+    from capturelint.findings import Around
     from capturelint.project.project import Project
     from capturelint.reach import Reach
     from capturelint.values.engine import Engine
@@ -69,9 +70,7 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
     from capturelint.regions.find import find_regions
 
     rulebook = load_rulebook()
-    codes = rulebook.select(
-        options.select or options.config.select, (*options.ignore, *options.config.ignore)
-    )
+    codes = rulebook.select(options.select or options.config.select, (*options.ignore, *options.config.ignore))
     with watch.stage("walk"):
         chosen, project = _load(options)
     engine = _engine(project, options.config)
@@ -147,7 +146,7 @@ def _relevant(reaches: list[Reach], chosen: list[SourceFile]) -> list[Reach]:
     ]
 
 
-def _lifecycle(engine: Engine, reaches: list[Reach]) -> list[object]:
+def _lifecycle(engine: Engine, reaches: list[Reach]) -> list[Around]:
     from capturelint.lifecycle import rebinding
 
     return list(rebinding.find(engine, reaches))
@@ -169,7 +168,7 @@ def _diagnostics(project: Project, chosen: list[SourceFile]) -> tuple[Diagnostic
 
 @contextmanager
 def _interpreter_settings() -> Iterator[None]:
-    """Deep recursion, and no garbage collection: trees and facts live until the end, so looking for dead ones is lost."""
+    """Deep recursion, and no garbage collection: trees and facts live until the end."""
     before, collecting = sys.getrecursionlimit(), gc.isenabled()
     sys.setrecursionlimit(max(before, _RECURSION_LIMIT))
     gc.disable()

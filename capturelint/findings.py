@@ -72,7 +72,9 @@ def _finding(rule: Rule, hazard: Hazard, module: Module, reaches: list[Reach]) -
     refs: list[RegionRef] = []
     compiled = True
     for reach in reaches:
-        ways = [(reach.steps[context].confidence, context) for context in hazard.support.contexts if context in reach.steps]
+        ways = [
+            (reach.steps[context].confidence, context) for context in hazard.support.contexts if context in reach.steps
+        ]
         if not ways:
             continue
         confidence, context = max(ways, key=lambda way: way[0].rank)
@@ -88,9 +90,9 @@ def _finding(rule: Rule, hazard: Hazard, module: Module, reaches: list[Reach]) -
             finding,
             severity=Severity.WARNING,
             consequence=Consequence.COST,
-            message=finding.message.replace("capture fails on this line", "torch.compile breaks the graph here").replace(
-                "capture fails here", "torch.compile breaks the graph here"
-            ),
+            message=finding.message.replace(
+                "capture fails on this line", "torch.compile breaks the graph here"
+            ).replace("capture fails here", "torch.compile breaks the graph here"),
         )
     return finding
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from capturelint.model import Confidence, Span
 from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
 from capturelint.project.module import Module
+from capturelint.reach import Reach
 from capturelint.regions.declaration import Declaration
 from capturelint.values.changing import constructs
 from capturelint.values.engine import Engine
@@ -46,7 +47,7 @@ class Surroundings:
             return False
         callers = [holder for holder, _ in function.module.calls_named(function.name) if holder is not None]
         return bool(callers) and all(
-            caller in self.capturing and not replays(caller) or constructs(caller, set()) for caller in callers
+            (caller in self.capturing and not replays(caller)) or constructs(caller, set()) for caller in callers
         )
 
     def captured_after(self, function: FunctionInfo, statement: ast.AST) -> bool:
@@ -58,9 +59,12 @@ class Surroundings:
                 for node in ast.walk(later):
                     if node is self.declaration.node and later is not statement:
                         return True
-                    if isinstance(node, ast.Call) and last_name(node.func) in names and node.lineno >= function_line(statement):
-                        if not contains(statement, node):
-                            return True
+                    if (
+                        isinstance(node, ast.Call)
+                        and last_name(node.func) in names
+                        and node.lineno >= function_line(statement)
+                    ) and not contains(statement, node):
+                        return True
             if block is not blocks_around(function.node, statement)[0] and _replays_in(block[index:]):
                 break
         return False
@@ -211,3 +215,14 @@ def span(module: Module, node: ast.AST) -> Span:
 
 def _characters(text: str, column: int) -> int:
     return column if text.isascii() else len(text.encode()[:column].decode(errors="replace"))
+
+
+def captured_lines(reaches: list[Reach]) -> dict[str, list[tuple[int, int]]]:
+    """The lines of every region's block, by path."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for reach in reaches:
+        declaration = reach.entered.declaration
+        if declaration.body is not None:
+            lines = (declaration.line, last_line(declaration))
+            found.setdefault(declaration.module.display, []).append(lines)
+    return found

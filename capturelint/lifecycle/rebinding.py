@@ -43,6 +43,7 @@ class _Rebinding:
 def find(engine: Engine, reaches: list[Reach]) -> Iterator[Around]:
     """Every rebinding of a static input, with the regions that read it."""
     found: dict[tuple[str, int, int], tuple[_Rebinding, list[Reach]]] = {}
+    captured = around.captured_lines(reaches)
     for reach in reaches:
         declaration = reach.entered.declaration
         if declaration.body is None:
@@ -50,6 +51,8 @@ def find(engine: Engine, reaches: list[Reach]) -> Iterator[Around]:
         surroundings = around.of(engine, declaration)
         for rebinding in (*_of_names(engine, reach, surroundings), *_of_attributes(engine, reach, surroundings)):
             key = (rebinding.module.display, rebinding.target.lineno, rebinding.target.col_offset)
+            if any(first <= key[1] <= last for first, last in captured.get(key[0], ())):
+                continue  # inside a region: CG502's business
             known = found.setdefault(key, (rebinding, []))
             if reach not in known[1]:
                 known[1].append(reach)
@@ -156,7 +159,7 @@ def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> 
                 read[owner, name] = None
         for fact in context.stores.values():
             for option in options(fact.owner):
-                if isinstance(option, Instance) and deep_confidence(fact.value) is not None:
+                if isinstance(option, Instance) and not fact.item and deep_confidence(fact.value) is not None:
                     read[option.site, fact.attribute] = None
     for site, name in sorted(read, key=lambda pair: (pair[0].cls.qualname, pair[1])):
         value = attributes.of_instance(engine, Instance(site, exact=not site.generic), name)
@@ -175,7 +178,9 @@ def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> 
 def _stored_in(reach: Reach, site: Site, name: str) -> bool:
     """The region itself binds the attribute to a tensor; then the graph writes that one."""
     return any(
-        fact.attribute == name and any(isinstance(o, Instance) and o.site is site for o in options(fact.owner))
+        fact.attribute == name
+        and not fact.item
+        and any(isinstance(o, Instance) and o.site is site for o in options(fact.owner))
         for context in reach.steps
         for fact in context.stores.values()
     )
@@ -195,9 +200,7 @@ def _attribute_bindings(
                 yield module, function, statement, target
 
 
-def _is_receiver(
-    engine: Engine, module: Module, function: FunctionInfo | None, receiver: ast.expr, site: Site
-) -> bool:
+def _is_receiver(engine: Engine, module: Module, function: FunctionInfo | None, receiver: ast.expr, site: Site) -> bool:
     scope = engine.function_scope(function, engine.receiver_of(function)) if function else engine.module_scope(module)
     owner = engine.evaluate_in(scope, receiver)
     for option in options(owner):
@@ -215,9 +218,7 @@ def _is_receiver(
 
 def _static_input(value: Value | None) -> bool:
     """A tensor (or a container of them) that was there before the region."""
-    return deep_confidence(value) not in (None, Confidence.POSSIBLE) or any(
-        tensor.pinned for tensor in tensors(value)
-    )
+    return deep_confidence(value) not in (None, Confidence.POSSIBLE) or any(tensor.pinned for tensor in tensors(value))
 
 
 def _binds_anew(target: ast.expr, statement: ast.AST, value: Value | None) -> bool:
@@ -239,6 +240,6 @@ def _is_tensor(engine: Engine, module: Module, function: FunctionInfo | None, st
         return True
     scope = engine.function_scope(function, engine.receiver_of(function)) if function else engine.module_scope(module)
     found = list(options(engine.evaluate_in(scope, value_node)))
-    return any(isinstance(o, Unknown) or deep_confidence(o) is not None or any(True for _ in tensors(o)) for o in found) or (
-        not all(isinstance(option, (Host, Instance)) for option in found)
-    )
+    return any(
+        isinstance(o, Unknown) or deep_confidence(o) is not None or any(True for _ in tensors(o)) for o in found
+    ) or (not all(isinstance(option, (Host, Instance)) for option in found))

@@ -46,14 +46,17 @@ class ControlFlow(CapturePass):
         for operand in (node.left, *(part.comparator for part in node.comparisons[:-1])):
             support = self.facts.device_tensor(operand)
             if support is not None:
-                self.report("CG301", node, f"the chained comparison `{self.facts.text(node)}` takes the truth of a device "
-                            "tensor; capture fails on this line", "reads a device tensor", support)  # fmt: skip
+                text = self.facts.text(node)
+                message = (
+                    f"the chained comparison `{text}` takes the truth of a device tensor; capture fails on this line"
+                )
+                self.report("CG301", node, message, "reads a device tensor", support)
 
     def visit_Call(self, node: cst.Call) -> None:
         for _effect, support in self.effects(node, "loop-bound"):
             text = self.facts.text(node)
-            self.report("CG302", node, f"`{text}` reads its bound from the device; capture fails on this line",
-                        "the bound is a device tensor", support)  # fmt: skip
+            message = f"`{text}` reads its bound from the device; capture fails on this line"
+            self.report("CG302", node, message, "the bound is a device tensor", support)
 
     def _test(self, node: cst.BaseExpression, where: str) -> None:
         if isinstance(node, cst.BooleanOperation):
@@ -69,5 +72,5 @@ class ControlFlow(CapturePass):
         if support is None:
             return
         text = self.facts.text(node)
-        self.report("CG301", node, f"{where} on the device tensor `{text}` makes the CPU wait for its value; capture fails "
-                    "on this line", "a device tensor decides", support)  # fmt: skip
+        message = f"{where} on the device tensor `{text}` makes the CPU wait for its value; capture fails on this line"
+        self.report("CG301", node, message, "a device tensor decides", support)

@@ -20,5 +20,5 @@ class HostData(CapturePass):
         for effect, support in self.effects(node, "host-to-device"):
             text = self.facts.text(node)
             detail = effect.detail or "a copy from the host"
-            self.report("CG201", node, f"`{text}` copies host data to the device: {detail}; capture fails on this line",
-                        "copies from the host", support)  # fmt: skip
+            message = f"`{text}` copies host data to the device: {detail}; capture fails on this line"
+            self.report("CG201", node, message, "copies from the host", support)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import libcst as cst
 
 from capturelint.passes.base import CapturePass, receiver_of
-from capturelint.passes.unit import Support
 from capturelint.values.facts import Effect
 
 _RULES = {"host-read": "CG101", "host-copy": "CG102", "format": "CG103", "synchronize": "CG104"}
@@ -31,9 +30,12 @@ class HostWaits(CapturePass):
         if support is not None:
             text = self.facts.text(node.expression)
             self.report(
-                "CG103", node.expression, f"formatting `{text}` reads the tensor on the CPU; capture fails here",
-                "a device tensor in a string", support,
-            )  # fmt: skip
+                "CG103",
+                node.expression,
+                f"formatting `{text}` reads the tensor on the CPU; capture fails here",
+                "a device tensor in a string",
+                support,
+            )
 
     def _effects_at(self, node: cst.BaseExpression) -> None:
         for effect, support in self.effects(node, *_RULES):
@@ -72,7 +74,3 @@ def _label(effect: Effect) -> str:
         "format": "formats a device tensor",
         "synchronize": "waits for the GPU",
     }[effect.kind]
-
-
-def support_of(support: Support) -> Support:
-    return support

@@ -7,8 +7,8 @@ import libcst as cst
 from capturelint.model import Confidence
 from capturelint.passes.base import CapturePass
 from capturelint.passes.unit import Support
-from capturelint.values.domain import Instance, options
-from capturelint.values.facts import Context, StoreFact
+from capturelint.values.domain import Instance, Unknown, options
+from capturelint.values.facts import StoreFact
 from capturelint.values.torch_ops import deep_confidence
 
 
@@ -31,16 +31,32 @@ class RegionState(CapturePass):
             for part, source in _pairs(target.target, node.value):
                 self._bound(part, source if source is not None else node.value, read)
 
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        """``self.w @= x``: tensors have no in-place matrix product, so Python binds a new one."""
+        name = _dotted(node.target)
+        if isinstance(node.operator, cst.MatrixMultiplyAssign) and name is not None and name != "self":
+            self._store(node.target, name, direct=True)
+
+    def visit_Global(self, node: cst.Global) -> None:
+        self._functions[-1].outer.update(item.name.value for item in node.names)
+
+    def visit_Nonlocal(self, node: cst.Nonlocal) -> None:
+        self._functions[-1].outer.update(item.name.value for item in node.names)
+
     def visit_AnnAssign(self, node: cst.AnnAssign) -> None:
         if node.value is not None:
             self._bound(node.target, node.value, _reads(node.value))
 
     def _bound(self, target: cst.BaseExpression, value: cst.BaseExpression, read: _Reads) -> None:
         scope = self._functions[-1]
+        if isinstance(target, cst.Name) and target.value in scope.outer:
+            if target.value in read.names:
+                self._store(target, target.value, direct=True)
+            return
         if isinstance(target, cst.Name):
             scope.names[target.value] = scope.names.get(target.value, frozenset()) | scope.expand(read)
             return
-        if not isinstance(target, cst.Attribute):
+        if not isinstance(target, (cst.Attribute, cst.Subscript)):
             return
         name = _dotted(target)
         if name is None:
@@ -51,19 +67,18 @@ class RegionState(CapturePass):
             self._store(target, name, direct=False)
         scope.stored.add(name)
 
-    def _store(self, target: cst.Attribute, name: str, *, direct: bool) -> None:
+    def _store(self, target: cst.BaseExpression, name: str, *, direct: bool) -> None:
         found = [(context, _carries(fact)) for context, fact in self.facts.stores(target)]
-        support = self.facts.support(found)
+        support = self.facts.support(found, self.facts.node_span(target)[0])
         if support is None:
             return
         cap = Confidence.CERTAIN if direct else Confidence.LIKELY
         support = Support(min(support.confidence, cap, key=lambda c: c.rank), support.contexts)
-        self.report(
-            "CG502", target,
-            f"`{name}` is bound to a new tensor inside the region, from its old value: Python does that at capture only, "
-            "so every replay starts from the tensor of capture time",
-            "bound once, at capture", support,
-        )  # fmt: skip
+        message = (
+            f"`{name}` is bound to a new tensor inside the region, made from its old value: Python does that at "
+            "capture only, so every replay starts from the tensor of capture time"
+        )
+        self.report("CG502", target, message, "bound once, at capture", support)
 
 
 class _Reads:
@@ -80,6 +95,8 @@ class _Locals:
     def __init__(self) -> None:
         self.names: dict[str, frozenset[str]] = {}
         self.stored: set[str] = set()
+        #: names declared ``global`` or ``nonlocal``
+        self.outer: set[str] = set()
 
     def expand(self, read: _Reads) -> frozenset[str]:
         found = frozenset(read.attributes)
@@ -91,6 +108,11 @@ class _Locals:
 class _Collector(cst.CSTVisitor):
     def __init__(self) -> None:
         self.reads = _Reads()
+
+    def visit_Subscript(self, node: cst.Subscript) -> None:
+        name = _dotted(node)
+        if name is not None:
+            self.reads.attributes.add(name)
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
         name = _dotted(node)
@@ -121,7 +143,14 @@ def _reads(node: cst.BaseExpression) -> _Reads:
 
 
 def _dotted(node: cst.BaseExpression) -> str | None:
+    """``a.b`` or ``a.b["key"]``; None for anything else."""
     parts: list[str] = []
+    if isinstance(node, cst.Subscript) and len(node.slice) == 1:
+        index = node.slice[0].slice
+        if not isinstance(index, cst.Index) or not isinstance(index.value, (cst.SimpleString, cst.Integer)):
+            return None
+        inner = _dotted(node.value)
+        return f"{inner}[{index.value.value}]" if inner is not None and "." in inner else None
     while isinstance(node, cst.Attribute):
         parts.append(node.attr.value)
         node = node.value
@@ -145,10 +174,7 @@ def _pairs(
 
 
 def _carries(fact: StoreFact) -> Confidence | None:
-    """Whether what is stored is a device tensor (or holds one), in an object of the project."""
-    if not any(isinstance(option, Instance) for option in options(fact.owner)):
+    """Whether what is stored is a device tensor (or holds one), where it outlives the call."""
+    if not any(isinstance(option, (Instance, Unknown)) for option in options(fact.owner)):
         return None
     return deep_confidence(fact.value)
-
-
-_ = Context

@@ -34,10 +34,7 @@ class FrozenScalars(CapturePass):
         for argument in node.args:
             if argument.star:
                 return
-            if argument.keyword is not None:
-                value = keywords.get(argument.keyword.value)
-            else:
-                value = next(positional, None)
+            value = keywords.get(argument.keyword.value) if argument.keyword is not None else next(positional, None)
             if value is None or not _is_number(value):
                 continue
             reason = changing_reason(value)
@@ -46,9 +43,11 @@ class FrozenScalars(CapturePass):
                 self._report(argument.value, context, reason, f"`{name}`" if name else "an argument")
 
     def _report(self, node: cst.CSTNode, context: Context, reason: str, what: str) -> None:
-        support = Support(Confidence.LIKELY, (context,), reason)
-        self.report("CG601", node, f"{what} of this launch is frozen at capture, but {reason}",
-                    "frozen at capture", support)  # fmt: skip
+        sure = min(Confidence.LIKELY, context.cap_at(self.facts.node_span(node)[0]))
+        support = Support(sure, (context,), reason)
+        self.report(
+            "CG601", node, f"{what} of this launch is frozen at capture, but {reason}", "frozen at capture", support
+        )
 
     def visit_BinaryOperation(self, node: cst.BinaryOperation) -> None:
         for context, left in self.facts.values(node.left):

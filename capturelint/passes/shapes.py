@@ -20,9 +20,9 @@ class Shapes(CapturePass):
         text = self.facts.text(node)
         for effect, support in self.effects(node, "dynamic-shape"):
             detail = f" ({effect.detail})" if effect.detail else ""
-            self.report("CG401", node, f"the size of `{text}` depends on values on the device{detail}; capture fails on "
-                        "this line", "its size depends on data", support)  # fmt: skip
+            message = f"the size of `{text}` depends on values on the device{detail}; capture fails on this line"
+            self.report("CG401", node, message, "its size depends on data", support)
         for effect, support in self.effects(node, "size-from-tensor"):
             detail = effect.detail or (f"`{effect.on}`" if effect.on else "a size")
-            self.report("CG402", node, f"`{text}` takes a size from a device tensor ({detail}); capture fails on this line",
-                        "a size read from the device", support)  # fmt: skip
+            message = f"`{text}` takes a size from a device tensor ({detail}); capture fails on this line"
+            self.report("CG402", node, message, "a size read from the device", support)

@@ -28,7 +28,8 @@ class Unit:
     @property
     def first_line(self) -> int:
         decorators = getattr(self.node, "decorator_list", [])
-        return min([self.node.lineno, *(decorator.lineno for decorator in decorators)])  # type: ignore[attr-defined]
+        line: int = min([self.node.lineno, *(decorator.lineno for decorator in decorators)])  # type: ignore[attr-defined]
+        return line
 
     @property
     def text(self) -> str:
@@ -118,10 +119,12 @@ class Facts:
 
     def device_tensor(self, node: cst.CSTNode) -> Support | None:
         """Whether a node is a device tensor, in some context."""
-        return self.support((c, device_confidence(value)) for c, value in self.values(node))
+        found = [(context, device_confidence(value)) for context, value in self.values(node)]
+        return self.support(found, self.node_span(node)[0])
 
-    def support(self, found: Iterable[tuple[Context, Confidence | None]]) -> Support | None:
-        sure = [(context, confidence) for context, confidence in found if confidence is not None]
+    def support(self, found: Iterable[tuple[Context, Confidence | None]], line: int) -> Support | None:
+        """The contexts that are surest, given how sure each is; ``line`` is where the code stands."""
+        sure = [(c, min(confidence, c.cap_at(line))) for c, confidence in found if confidence is not None]
         if not sure:
             return None
         best = max((confidence for _, confidence in sure), key=lambda c: c.rank)

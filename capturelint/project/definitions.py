@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from capturelint.project.module import Module
 
-FunctionNode = Union[ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda]
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _MUTATORS = ("append", "add", "appendleft", "extend", "insert", "update", "setdefault", "append_module")
 _REGISTRARS = ("register_buffer", "register_parameter", "add_module", "register_module", "__setattr__")
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -199,8 +199,6 @@ def dotted_name(node: ast.AST) -> str | None:
         return None
     parts.append(node.id)
     return ".".join(reversed(parts))
-
-
 
 
 def mutations_of(function: ast.AST, receiver: str) -> Iterator[tuple[str, ast.AST]]:

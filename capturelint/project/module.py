@@ -6,7 +6,6 @@ import ast
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Union
 
 from capturelint.errors import SourceError
 from capturelint.project.definitions import ClassInfo, FunctionInfo, children
@@ -32,7 +31,7 @@ class AssignedName:
     value: ast.expr
 
 
-Definition = Union[FunctionInfo, ClassInfo, ImportedName, AssignedName]
+Definition = FunctionInfo | ClassInfo | ImportedName | AssignedName
 
 
 @dataclass(eq=False, slots=True)

@@ -43,7 +43,9 @@ class NameSearch:
 
     def storing(self, attribute: str) -> list[SourceFile]:
         """Files that may bind ``something.attribute``, or an item of it."""
-        pattern = re.compile(rb"\." + re.escape(attribute.encode()) + rb"\s*(?:[,:)\]\[]|=(?!=)|[-+*/@|&^%]=|//=|\*\*=|<<=|>>=)")
+        pattern = re.compile(
+            rb"\." + re.escape(attribute.encode()) + rb"\s*(?:[,:)\]\[]|=(?!=)|[-+*/@|&^%]=|//=|\*\*=|<<=|>>=)"
+        )
         return [file for file in self.mentioning(attribute) if pattern.search(self.content(file))]
 
     def defining(self, name: str) -> list[SourceFile]:

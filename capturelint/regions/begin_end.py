@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
 from capturelint.regions.declaration import Declaration
+from capturelint.values.domain import Function, options
 from capturelint.values.engine import Engine
 
 NEEDLES = (b"capture_begin",)
@@ -21,13 +22,15 @@ def find(engine: Engine, module: Module) -> Iterator[Declaration]:
         for block in ("body", "orelse", "finalbody"):
             statements = getattr(node, block, None)
             if isinstance(statements, list):
-                yield from _in_block(module, holder, statements)
+                yield from _in_block(engine, module, holder, statements)
         stack.extend((child, holder) for child in ast.iter_child_nodes(node))
 
 
-def _in_block(module: Module, holder: FunctionInfo | None, statements: list[ast.stmt]) -> Iterator[Declaration]:
+def _in_block(
+    engine: Engine, module: Module, holder: FunctionInfo | None, statements: list[ast.stmt]
+) -> Iterator[Declaration]:
     for index, statement in enumerate(statements):
-        if not _calls(statement, "capture_begin", directly=True):
+        if not _calls(statement, "capture_begin", directly=True) or not _captures(engine, module, holder, statement):
             continue
         body: list[ast.stmt] = []
         for following in statements[index + 1 :]:
@@ -40,6 +43,19 @@ def _in_block(module: Module, holder: FunctionInfo | None, statements: list[ast.
         if body:
             name = holder.qualname if holder is not None else "<module>"
             yield Declaration("capture_begin", module, statement, name, holder, body)
+
+
+def _captures(engine: Engine, module: Module, holder: FunctionInfo | None, statement: ast.stmt) -> bool:
+    """A method of the project's that happens to be called ``capture_begin`` counts only if it begins a capture."""
+    scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
+    call = getattr(statement, "value", None)
+    assert isinstance(call, ast.Call)
+    found = [o for o in options(engine.evaluate_in(scope, call.func)) if isinstance(o, Function)]
+    return not found or any(
+        isinstance(node, ast.Attribute) and node.attr == "capture_begin"
+        for each in found
+        for node in ast.walk(each.info.node)
+    )
 
 
 def _before_end(statement: ast.stmt) -> list[ast.stmt]:

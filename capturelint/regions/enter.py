@@ -6,18 +6,14 @@ import re
 from dataclasses import dataclass, field
 
 from capturelint.model import Confidence
-from capturelint.project.definitions import FunctionInfo
 from capturelint.regions.declaration import Declaration
-from capturelint.values import annotations
-from capturelint.values.calls import call
+from capturelint.values import annotated
 from capturelint.values.call_sites import parameter
+from capturelint.values.calls import call
 from capturelint.values.domain import (
     Device,
-    ExternalInstance,
     Function,
     Host,
-    Mapping,
-    Sequence,
     Tensor,
     Unknown,
     Value,
@@ -70,11 +66,9 @@ def _enter_callable(engine: Engine, declaration: Declaration, target: Value, fra
         given = declaration.arguments or _own_arguments(engine, target, declaration.inputs)
         engine.enter(target, given, declaration.node, frame, Confidence.CERTAIN)
         return
-    given = declaration.arguments
-    if given is None:
-        method = _forward_of(engine, target)
-        given = _own_arguments(engine, method, {}) if method is not None else Arguments(rest=Unknown())
-    call(target, given, declaration.node, frame)
+    method = _forward_of(engine, target)
+    own = _own_arguments(engine, method, {}) if method is not None else Arguments(rest=Unknown())
+    call(target, declaration.arguments or own, declaration.node, frame)
 
 
 def _forward_of(engine: Engine, target: Value) -> Function | None:
@@ -102,13 +96,13 @@ def _own_arguments(engine: Engine, function: Function, inputs: dict[str, str]) -
         if spec is not None:
             given.append((each.arg, _from_spec(each.arg, spec)))
             continue
-        declared = annotations.value_of(
+        declared = annotated.value_of(
             engine, each.annotation, engine.module_scope(info.module), each.arg, device=Device.DEVICE
         )
         value = declared if declared is not None else parameter(engine, scope, each.arg)
-        value = _as_input(value, each.arg, annotated=declared is not None)
-        if value is not None:
-            given.append((each.arg, value))
+        settled = _as_input(value, each.arg, annotated=declared is not None)
+        if settled is not None:
+            given.append((each.arg, settled))
     return Arguments((), tuple(given))
 
 
@@ -125,10 +119,3 @@ def _from_spec(name: str, spec: re.Match[str]) -> Value:
     kind = "bool" if dtype == "bool" else "int" if dtype.startswith(("int", "uint")) else "float"
     sizes = [size for size in spec["shape"].split(",") if size.strip()]
     return Tensor(device=Device.DEVICE, dtype=kind, rank=len(sizes), stored=True, why=f"`{name}` is a region's input")
-
-
-def holder_function(entered: Entered) -> FunctionInfo | None:
-    return entered.declaration.holder
-
-
-_ = (ExternalInstance, Mapping, Sequence)

@@ -27,6 +27,8 @@ def find(engine: Engine, module: Module) -> Iterator[Declaration]:
 
 def _worth_asking(module: Module, node: ast.expr) -> bool:
     """A cheap test before evaluation: the name has to do with graphs or captures, or is an alias of ``graph``."""
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        return True
     name = last_name(node)
     if any(word in name.lower() for word in ("graph", "capture", "record")):
         return True

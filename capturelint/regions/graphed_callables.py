@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -19,7 +18,10 @@ _NAME = "make_graphed_callables"
 
 
 def find(engine: Engine, module: Module) -> Iterator[Declaration]:
-    names = {_NAME, *(alias for alias, found in module.names.items() if any(getattr(d, "name", "") == _NAME for d in found))}
+    names = {
+        _NAME,
+        *(alias for alias, found in module.names.items() if any(getattr(d, "name", "") == _NAME for d in found)),
+    }
     for name in sorted(names):
         for holder, call in module.calls_named(name):
             scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
@@ -30,9 +32,7 @@ def find(engine: Engine, module: Module) -> Iterator[Declaration]:
             callables, samples = given.get(0, "callables"), given.get(1, "sample_args")
             holder_name = holder.qualname if holder is not None else "<module>"
             for target, sample in _pairs(callables, samples):
-                yield Declaration(
-                    _NAME, module, call, holder_name, holder, target=target, arguments=_arguments(sample)
-                )
+                yield Declaration(_NAME, module, call, holder_name, holder, target=target, arguments=_arguments(sample))
 
 
 def _pairs(callables: Value | None, samples: Value | None) -> Iterator[tuple[Value, Value | None]]:

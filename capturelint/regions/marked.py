@@ -52,7 +52,7 @@ def _inputs(marker: ast.expr) -> dict[str, str]:
         if keyword.arg == "inputs" and isinstance(keyword.value, ast.Dict):
             return {
                 key.value: value.value
-                for key, value in zip(keyword.value.keys, keyword.value.values)
+                for key, value in zip(keyword.value.keys, keyword.value.values, strict=False)
                 if isinstance(key, ast.Constant) and isinstance(key.value, str)
                 and isinstance(value, ast.Constant) and isinstance(value.value, str)
             }  # fmt: skip

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from capturelint.project.definitions import FunctionInfo
-from capturelint.values import annotations
+from capturelint.values import annotated
 from capturelint.values.domain import (
     ClassValue,
     Device,
@@ -48,7 +48,7 @@ def bind(engine: Engine, function: Function, given: Arguments) -> dict[str, Valu
         bound[node.vararg.arg] = (
             Sequence("tuple", extra) if given.rest is None else Sequence("tuple", None, join(given.rest, *extra))
         )
-    for parameter, default in zip(node.kwonlyargs, node.kw_defaults):
+    for parameter, default in zip(node.kwonlyargs, node.kw_defaults, strict=False):
         value = given.keyword(parameter.arg)
         bound[parameter.arg] = _refined(engine, function, parameter, value, default, given)
     if node.kwarg is not None:
@@ -75,7 +75,7 @@ def _refined(
     if value is None and default is not None and not given.open_keywords:
         return engine.evaluate_in(engine.module_scope(info.module), default)
     if value is None or type(value) is Unknown or (isinstance(value, Tensor) and value.device is Device.UNKNOWN):
-        declared = annotations.value_of(engine, parameter.annotation, engine.module_scope(info.module), parameter.arg)
+        declared = annotated.value_of(engine, parameter.annotation, engine.module_scope(info.module), parameter.arg)
         if declared is not None and not (isinstance(value, Tensor) and not isinstance(declared, Tensor)):
             return value if isinstance(value, Tensor) else declared
     return value if value is not None else Unknown(parameter=parameter.arg)
@@ -96,7 +96,7 @@ def widened(engine: Engine, function: Function, bound: dict[str, Value]) -> dict
         if isinstance(value, Instance):
             wide[parameter.arg] = engine.generic_instance(value.site.cls)
             continue
-        declared = annotations.value_of(engine, parameter.annotation, scope, parameter.arg)
+        declared = annotated.value_of(engine, parameter.annotation, scope, parameter.arg)
         if declared is not None:
             wide[parameter.arg] = declared
         elif isinstance(value, Tensor):
@@ -114,10 +114,10 @@ def widened(engine: Engine, function: Function, bound: dict[str, Value]) -> dict
 def widen_site(site: Site, given: Arguments) -> None:
     """The same constructor call seen with other arguments: they are joined, and attributes are worked out anew."""
     if len(site.arguments) == len(given.positional):
-        site.arguments = tuple(join(a, b) for a, b in zip(site.arguments, given.positional))
+        site.arguments = tuple(join(a, b) for a, b in zip(site.arguments, given.positional, strict=False))
     for name, value in given.keywords:
         site.keywords[name] = join(site.keywords[name], value) if name in site.keywords else value
-    site.attributes.clear()
+    site.version += 1
 
 
 def constructor_arguments(engine: Engine, site: Site, init: FunctionInfo) -> dict[str, Value]:

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
 from capturelint.project.definitions import ClassInfo, FunctionInfo, walk_own
-from capturelint.values import annotations, arguments, changing, hierarchy
+from capturelint.values import annotated, arguments, changing, hierarchy
 from capturelint.values.domain import (
+    SIZE,
     UNKNOWN,
     BoundExternal,
     ClassValue,
     Device,
+    DeviceValue,
+    DType,
     External,
     ExternalInstance,
     Function,
@@ -30,7 +33,9 @@ from capturelint.values.domain import (
     element_of,
     join,
     options,
+    tensors,
 )
+from capturelint.values.frame import Arguments
 from capturelint.values.lazy import LazyScope, with_element
 from capturelint.values.sites import Site
 
@@ -42,34 +47,65 @@ _CONSTRUCTORS = ("__init__", "__post_init__", "__new__", "setup", "__attrs_post_
 _MAX_EXTERNAL_FILES = 20
 
 
-def get(value: Value, name: str, frame: Frame) -> Value:
-    """``value.name``."""
-    return join(*(_get(option, name, frame) for option in options(value)))
+def get(value: Value, name: str, frame: Frame, node: ast.AST | None = None) -> Value:
+    """``value.name``; a property read inside a region (at ``node``) runs there."""
+    return join(*(_get(option, name, frame, node) for option in options(value)))
 
 
-def _get(value: Value, name: str, frame: Frame) -> Value:
+def _get(value: Value, name: str, frame: Frame, node: ast.AST | None) -> Value:
     engine = frame.engine
     if isinstance(value, Instance):
+        if frame.in_region and node is not None:
+            method = hierarchy.find_method(engine, value.site.cls, name)
+            if method is not None and method.is_property:
+                cached = method.has_decorator("cached_property")
+                sure = Confidence.POSSIBLE if cached else frame.confidence
+                return engine.enter(Function(method, bound=value), Arguments(), node, frame, sure)
         return of_instance(engine, value, name)
     if isinstance(value, Tensor):
-        return BoundExternal(f"torch.Tensor.{name}", value) if not _is_attribute(engine, name) else value_attribute(
-            engine, value, name
+        return (
+            BoundExternal(f"torch.Tensor.{name}", value)
+            if not _is_attribute(engine, name)
+            else value_attribute(engine, value, name)
         )
     if isinstance(value, External):
         return _external(engine, value, name, frame)
     if isinstance(value, ModuleValue):
-        return engine.global_name(value.module, name) if _defined(engine, value, name) else _submodule(engine, value, name)
+        return (
+            engine.global_name(value.module, name) if _defined(engine, value, name) else _submodule(engine, value, name)
+        )
     if isinstance(value, ClassValue):
         return of_class(engine, value.info, name)
     if isinstance(value, ExternalInstance):
         return _external_instance(engine, value, name, frame)
+    if isinstance(value, Sequence) and (named := _named_field(value, name)) is not None:
+        return named
     if isinstance(value, (Sequence, Mapping, Host)):
         return BoundExternal(f"builtins.{_builtin_kind(value)}.{name}", value)
     if isinstance(value, Partial) and name == "func":
         return value.function
+    if isinstance(value, Unknown) and name in _TENSOR_FACTS:
+        return _TENSOR_FACTS[name]
     if isinstance(value, (Unknown, BoundExternal, Function)):
         return BoundExternal(f"?.{name}", value)
     return UNKNOWN
+
+
+#: what only tensors (and arrays) are asked for: host facts, whatever the tensor is
+_TENSOR_FACTS: dict[str, Value] = {
+    "device": DeviceValue(Device.UNKNOWN),
+    "dtype": DType(),
+    "shape": Sequence("tuple", None, SIZE),
+}
+
+
+def _named_field(value: Sequence, name: str) -> Value | None:
+    """``t.topk(k).indices``: torch's named tuples."""
+    if name not in ("values", "indices") or value.kind != "tuple":
+        return None
+    if value.items is not None and len(value.items) == 2:
+        return value.items[0 if name == "values" else 1]
+    return element_of(value) if any(True for _ in tensors(element_of(value))) else None
 
 
 def _builtin_kind(value: Value) -> str:
@@ -126,7 +162,7 @@ def _submodule(engine: Engine, value: ModuleValue, name: str) -> Value:
 
 def _external_instance(engine: Engine, value: ExternalInstance, name: str, frame: Frame) -> Value:
     if value.cls == "super":
-        from capturelint.values.builtins import super_attribute
+        from capturelint.values.library import super_attribute
 
         return super_attribute(value, name, frame)
     spec = engine.ops.lookup(f"{value.cls}.{name}")
@@ -176,7 +212,7 @@ def _class_level(engine: Engine, cls: ClassInfo, name: str) -> Value | None:
     node = cls.assigned.get(name)
     if node is not None:
         return engine.evaluate_in(scope, node)
-    return annotations.value_of(engine, cls.annotations.get(name), scope, name)
+    return annotated.value_of(engine, cls.annotations.get(name), scope, name)
 
 
 # -- instances -------------------------------------------------------------------------------------------------------
@@ -188,24 +224,12 @@ def of_instance(engine: Engine, value: Instance, name: str) -> Value:
     method = hierarchy.find_method(engine, site.cls, name)
     if method is not None:
         return _method(engine, value, method, name)
-    known = site.attributes.get(name)
-    if known is not None:
-        return known
-    if name in site.visited_names:
-        return UNKNOWN
-    site.visited_names.add(name)
-    try:
-        result = _stored(engine, value, name)
-    finally:
-        site.visited_names.discard(name)
-    site.attributes[name] = result
-    return result
+    result = engine.solver.answer(("attribute", site, site.version, name), lambda: _stored(engine, value, name))
+    return result if result is not None else UNKNOWN
 
 
 def _method(engine: Engine, value: Instance, method: FunctionInfo, name: str) -> Value:
     if method.is_property:
-        from capturelint.values.frame import Arguments
-
         return engine.host_call(Function(method, bound=value), Arguments())
     found = [Function(method, bound=value if not method.is_static else None)]
     if not value.exact:
@@ -215,7 +239,7 @@ def _method(engine: Engine, value: Instance, method: FunctionInfo, name: str) ->
         for other in others:
             assert other.owner is not None
             found.append(Function(other, bound=engine.generic_instance(other.owner) if not other.is_static else None))
-    return found[0] if len(found) == 1 else Union(tuple(found))
+    return found[0] if len(found) == 1 else Union(tuple(replace(each, virtual=True) for each in found))
 
 
 def _stored(engine: Engine, value: Instance, name: str) -> Value:
@@ -245,6 +269,9 @@ def _stored(engine: Engine, value: Instance, name: str) -> Value:
     for cls in entries:
         for method, call in cls.attribute_mutations(name):
             result = _mutated(engine, method_scope(engine, value, method), result, call)
+            grows = changing.growth_reason(method, name, call)
+            if grows is not None:
+                result = join(*(replace(o, changing=grows) if isinstance(o, Sequence) else o for o in options(result)))
     return _marked(engine, site, name, result if result is not None else UNKNOWN, outside)
 
 
@@ -287,11 +314,11 @@ def _bound_by(engine: Engine, scope: LazyScope, statement: ast.AST, name: str) -
     if isinstance(statement, ast.AnnAssign):
         if statement.value is not None:
             stored = engine.evaluate_in(scope, statement.value)
-            declared = annotations.value_of(engine, statement.annotation, engine.module_scope(scope.module), name)
+            declared = annotated.value_of(engine, statement.annotation, engine.module_scope(scope.module), name)
             if declared is not None and (isinstance(stored, (Unknown, Sequence, Mapping)) or _only_none(stored)):
                 return join(declared, stored) if _only_none(stored) else declared
             return stored
-        return annotations.value_of(engine, statement.annotation, engine.module_scope(scope.module), name)
+        return annotated.value_of(engine, statement.annotation, engine.module_scope(scope.module), name)
     if isinstance(statement, ast.AugAssign):
         stored = engine.evaluate_in(scope, statement.value)
         return stored if isinstance(stored, Tensor) else Host() if not isinstance(stored, (Sequence, Mapping)) else None
@@ -366,7 +393,7 @@ def _field(engine: Engine, site: Site, cls: ClassInfo, name: str) -> Value | Non
         return site.arguments[position]
     default = cls.assigned.get(name)
     if isinstance(default, ast.Call) and any(k.arg == "default_factory" for k in default.keywords):
-        return annotations.value_of(engine, cls.annotations.get(name), engine.module_scope(cls.module), name)
+        return annotated.value_of(engine, cls.annotations.get(name), engine.module_scope(cls.module), name)
     return _class_level(engine, cls, name)
 
 
@@ -386,9 +413,6 @@ def _mutated(engine: Engine, scope: LazyScope, value: Value | None, node: ast.AS
 
 def _from_elsewhere(engine: Engine, value: Instance, name: str) -> list[Value]:
     """Stores from outside the class: ``runner.metadata = ...`` where ``runner`` is such an object."""
-    if name in value.site.searched:
-        return []
-    value.site.searched.add(name)
     found: list[Value] = []
     for module in engine.project.modules(engine.project.search.storing(name), _MAX_EXTERNAL_FILES):
         for holder, statement, receiver in module.uses.attribute_stores.get(name, []):
@@ -404,8 +428,10 @@ def _from_elsewhere(engine: Engine, value: Instance, name: str) -> list[Value]:
 
 
 def _related(engine: Engine, owner: Instance, value: Instance) -> bool:
-    return owner.site is value.site or owner.site.cls in engine.mro(value.site.cls) or (
-        value.site.cls in engine.mro(owner.site.cls)
+    return (
+        owner.site is value.site
+        or owner.site.cls in engine.mro(value.site.cls)
+        or (value.site.cls in engine.mro(owner.site.cls))
     )
 
 
@@ -424,9 +450,7 @@ def _inherited(engine: Engine, value: Instance, name: str) -> Value:
     return BoundExternal(f"?.{name}", value) if name in ("__class__",) else Unknown()
 
 
-def _marked(
-    engine: Engine, site: Site, name: str, value: Value, outside: list[tuple[FunctionInfo, ast.AST]]
-) -> Value:
+def _marked(engine: Engine, site: Site, name: str, value: Value, outside: list[tuple[FunctionInfo, ast.AST]]) -> Value:
     """Tensors stored in attributes existed before the region; host values set outside construction can change."""
     is_module = hierarchy.is_module(engine, site.cls)
     reason = changing.attribute_reason(engine, site.cls, name, outside)

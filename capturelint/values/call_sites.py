@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import ClassInfo, FunctionInfo
+from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name
 from capturelint.project.module import Module
-from capturelint.values import annotations, hierarchy
+from capturelint.values import annotated, hierarchy
 from capturelint.values.domain import (
     ClassValue,
     Function,
@@ -45,7 +45,7 @@ def parameter(engine: Engine, scope: LazyScope, name: str) -> Value:
     if node.kwarg is not None and node.kwarg.arg == name:
         return Mapping()
     declared = next((p.annotation for p in info.parameters() if p.arg == name), None)
-    value = annotations.value_of(engine, declared, engine.module_scope(info.module), name)
+    value = annotated.value_of(engine, declared, engine.module_scope(info.module), name)
     if value is not None and not isinstance(value, (Sequence, Mapping)):
         return value
     passed = _from_callers(engine, info, name, receiver.get(_first_parameter(info)))
@@ -59,24 +59,21 @@ def _first_parameter(info: FunctionInfo) -> str:
 
 
 def _from_callers(engine: Engine, info: FunctionInfo, name: str, receiver: Value | None) -> Value | None:
-    key = (info, name)
-    if key in engine._parameters:
-        return engine._parameters[key]
     if engine.parameter_depth >= _MAX_CHAIN:
+        engine.solver.cut_short()
         return None
-    engine._parameters[key] = None
+    return engine.solver.answer(("parameter", info, name), lambda: _joined_from_callers(engine, info, name))
+
+
+def _joined_from_callers(engine: Engine, info: FunctionInfo, name: str) -> Value:
     engine.parameter_depth += 1
     try:
-        found: list[Value] = []
-        for given, bound in calls_of(engine, info):
-            value = _passed(engine, info, name, given, bound)
-            if value is not None:
-                found.append(value)
-        result = join(*found) if found else _default(engine, info, name)
+        found = [_passed(engine, info, name, given, bound) for given, bound in calls_of(engine, info)]
+        known = [value for value in found if value is not None]
+        result = join(*known) if known else _default(engine, info, name)
     finally:
         engine.parameter_depth -= 1
-    engine._parameters[key] = result
-    return result
+    return result if result is not None else Unknown(parameter=name)
 
 
 def _passed(engine: Engine, info: FunctionInfo, name: str, given: Arguments, bound: bool) -> Value | None:
@@ -96,7 +93,7 @@ def _default(engine: Engine, info: FunctionInfo, name: str) -> Value | None:
         offset = index - (len(positional) - len(node.defaults))
         if each.arg == name and offset >= 0:
             return engine.evaluate_in(engine.module_scope(info.module), node.defaults[offset])
-    for each, default in zip(node.kwonlyargs, node.kw_defaults):
+    for each, default in zip(node.kwonlyargs, node.kw_defaults, strict=False):
         if each.arg == name and default is not None:
             return engine.evaluate_in(engine.module_scope(info.module), default)
     return None
@@ -114,7 +111,7 @@ def calls_of(engine: Engine, info: FunctionInfo) -> list[tuple[Arguments, bool]]
         return []
     if info.owner is not None and name in ("forward", "__call__"):
         return []
-    found_calls: list[tuple[Arguments, bool]] = []
+    found_calls: list[tuple[Arguments, bool]] = [(given, False) for given in _decorations(engine, info)]
     for module, holder, call in _named_calls(engine, info.module, name):
         if len(found_calls) >= _MAX_SITES:
             break
@@ -127,6 +124,29 @@ def calls_of(engine: Engine, info: FunctionInfo) -> list[tuple[Arguments, bool]]
                     given = Arguments((*extra.arguments, *given.positional), (*extra.keywords, *given.keywords))
                 found_calls.append((given, target.bound is not None))
     return found_calls
+
+
+def _decorations(engine: Engine, info: FunctionInfo) -> list[Arguments]:
+    """``@register("name")`` calls what ``register`` returns with the function or class below it."""
+    name = info.parent.name if info.parent is not None else info.name
+    if name == "<lambda>":
+        return []
+    found: list[Arguments] = []
+    needle = f"@{name}" if info.parent is None else name
+    modules = [info.module, *engine.project.modules(engine.project.search.mentioning(name), _MAX_FILES)]
+    for module in dict.fromkeys(modules):
+        if needle not in module.source:
+            continue
+        decorated: list[FunctionInfo | ClassInfo] = [*module.all_functions(), *module.classes.values()]
+        for each in decorated:
+            for decorator in each.node.decorator_list if not isinstance(each.node, ast.Lambda) else ():
+                if last_name(decorator) != name or len(found) >= _MAX_SITES:
+                    continue
+                value = engine.evaluate_in(engine.module_scope(module), decorator)
+                if any(isinstance(option, Function) and option.info is info for option in options(value)):
+                    given: Value = Function(each) if isinstance(each, FunctionInfo) else ClassValue(each)
+                    found.append(Arguments((given,)))
+    return found
 
 
 def _same_method(engine: Engine, target: Function, info: FunctionInfo) -> bool:
@@ -166,4 +186,3 @@ def _arguments_at(engine: Engine, scope: LazyScope, call: ast.Call) -> Arguments
     from capturelint.values.calls import arguments_of
 
     return arguments_of(call, engine.frame_for(scope))
-

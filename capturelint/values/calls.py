@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.values import attributes, builtins, hierarchy, torch_ops
+from capturelint.values import attributes, hierarchy, library, torch_ops
 from capturelint.values.domain import (
     UNKNOWN,
     BoundExternal,
@@ -18,7 +18,6 @@ from capturelint.values.domain import (
     Instance,
     Launcher,
     Mapping,
-    ModuleValue,
     Partial,
     Sequence,
     Tensor,
@@ -29,13 +28,15 @@ from capturelint.values.domain import (
     options,
 )
 from capturelint.values.expressions import evaluate
-from capturelint.values.facts import CallFact, Effect
+from capturelint.values.facts import CallFact, Effect, capped
 from capturelint.values.frame import Arguments, Frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_MAX_TARGETS = 12
+_MAX_TARGETS = 24
+#: with more overrides than this it is only possible that a call means a given one
+_MAX_LIKELY = 3
 
 
 class _Collector:
@@ -48,10 +49,10 @@ class _Collector:
         self.arguments = arguments
         self.launch = False
 
-    def fact(self) -> CallFact:
+    def fact(self, cap: Confidence) -> CallFact:
         return CallFact(
             tuple(dict.fromkeys(self.callees)),
-            tuple(dict.fromkeys(self.effects)),
+            tuple(dict.fromkeys(capped(effect, cap) for effect in self.effects)),
             self.receiver,
             self.arguments.positional,
             self.arguments.keywords,
@@ -90,7 +91,7 @@ def arguments_of(node: ast.Call, frame: Frame) -> Arguments:
 
 def call_expression(node: ast.Call, frame: Frame) -> Value:
     callee = evaluate(node.func, frame)
-    special = builtins.special_form(node, callee, frame)
+    special = library.special_form(node, callee, frame)
     if special is not None:
         return special
     given = arguments_of(node, frame)
@@ -102,12 +103,12 @@ def call(callee: Value, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     collector = _Collector(given)
     targets = list(options(callee))
     sure = Confidence.CERTAIN if len(targets) == 1 else Confidence.LIKELY
-    functions = [t for t in targets if isinstance(t, Function)]
-    if len(functions) > 1:
-        sure = Confidence.LIKELY if len(functions) <= 3 else Confidence.POSSIBLE
+    sure = min(sure, frame.confidence)
+    if sum(isinstance(target, Function) and target.virtual for target in targets) > _MAX_LIKELY:
+        sure = Confidence.POSSIBLE
     results = [_call(target, given, node, frame, collector, sure) for target in targets[:_MAX_TARGETS]]
     if frame.context is not None and isinstance(node, ast.Call):
-        frame.context.record_call(node, collector.fact())
+        frame.context.record_call(node, collector.fact(frame.confidence))
     return join(*results) if results else UNKNOWN
 
 
@@ -188,7 +189,7 @@ def _construct(target: ClassValue, given: Arguments, node: ast.AST, frame: Frame
     if frame.in_region:
         init = hierarchy.find_method(engine, cls, "__init__")
         if init is not None:
-            engine.enter(Function(init, bound=instance), given, node, frame, Confidence.CERTAIN)
+            engine.enter(Function(init, bound=instance), given, node, frame, frame.confidence)
     return instance
 
 
@@ -196,14 +197,16 @@ def _call_instance(
     target: Instance, given: Arguments, node: ast.AST, frame: Frame, collector: _Collector, sure: Confidence
 ) -> Value:
     engine = frame.engine
-    for name in ("__call__", "forward") if not hierarchy.is_module(engine, target.site.cls) else ("forward", "__call__"):
+    for name in (
+        ("__call__", "forward") if not hierarchy.is_module(engine, target.site.cls) else ("forward", "__call__")
+    ):
         method = hierarchy.find_method(engine, target.site.cls, name)
         if method is None:
             continue
         bound = attributes.of_instance(engine, target, name)
         count = sum(1 for _ in options(bound))
         if count > 1:
-            sure = Confidence.LIKELY if count <= 3 else Confidence.POSSIBLE
+            sure = min(sure, Confidence.LIKELY if count <= _MAX_LIKELY else Confidence.POSSIBLE)
         return join(*(_call(f, given, node, frame, collector, sure) for f in list(options(bound))[:_MAX_TARGETS]))
     if frame.in_region:
         engine.unresolved(frame, node, f"`{target.site.cls.name}` has no `forward` or `__call__` in the project")
@@ -240,9 +243,9 @@ def _call_external_instance(
     if target.cls.endswith(".Sequential") and isinstance(elements, Sequence):
         value = given.positional[0] if given.positional else UNKNOWN
         for element in elements.items if elements.items is not None else (elements.element or UNKNOWN,):
-            value = join(*(
-                _call(e, Arguments((value,)), node, frame, collector, Confidence.CERTAIN) for e in options(element)
-            ))
+            value = join(
+                *(_call(e, Arguments((value,)), node, frame, collector, Confidence.CERTAIN) for e in options(element))
+            )
         return value
     return torch_ops.call_module(target, given, node, frame, collector.effects)
 
@@ -275,11 +278,5 @@ def evaluate_outside(node: ast.expr, frame: Frame) -> Value:
 
 def _external_names(value: Value) -> Iterable[str]:
     for option in options(value):
-        if isinstance(option, External):
+        if isinstance(option, (External, BoundExternal)):
             yield option.path
-        elif isinstance(option, BoundExternal):
-            yield option.path
-
-
-def is_module_value(value: Value) -> bool:
-    return isinstance(value, ModuleValue)

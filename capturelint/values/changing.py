@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING
 from capturelint.project.definitions import ClassInfo, FunctionInfo, walk_own
 from capturelint.project.module import Module
 from capturelint.values.domain import Device, Host, Mapping, Sequence, Tensor, Value, join, options
+from capturelint.values.lazy import with_element
 
 if TYPE_CHECKING:
     from capturelint.values.engine import Engine
+
+
+_MAX_STORES = 8
 
 
 def attribute_reason(
@@ -25,6 +29,13 @@ def attribute_reason(
         verb = "advanced" if isinstance(statement, ast.AugAssign) else "assigned"
         return f"`{name}` is {verb} in {method.qualname} ({method.module.display}:{line})"
     return None
+
+
+def growth_reason(method: FunctionInfo, name: str, node: ast.AST) -> str | None:
+    """Why the length of the container in ``self.name`` changes: a method appends to it after construction."""
+    if constructs(method, set()) or _captures(method) or not isinstance(node, ast.Call):
+        return None
+    return f"`{name}` grows in {method.qualname} ({method.module.display}:{node.lineno})"
 
 
 def constructs(method: FunctionInfo, seen: set[FunctionInfo]) -> bool:
@@ -57,11 +68,26 @@ def global_value(engine: Engine, module: Module, name: str, value: Value) -> Val
                     reason = f"`{name}` is rebound in {info.qualname} ({module.display}:{node.lineno})"  # type: ignore[attr-defined]
                     stored = getattr(node, "value", None)
                     if isinstance(stored, ast.expr) and not isinstance(node, ast.AugAssign):
-                        value = join(value, engine.evaluate_in(engine.function_scope(info, engine.receiver_of(info)), stored))
+                        value = join(
+                            value, engine.evaluate_in(engine.function_scope(info, engine.receiver_of(info)), stored)
+                        )
     reason = reason or _mutation(module, name, value)
+    value = _with_stored_items(engine, module, name, value)
     if reason is None:
         return value
     return join(*(_changing(option, reason) for option in options(value)))
+
+
+def _with_stored_items(engine: Engine, module: Module, name: str, value: Value) -> Value:
+    """A registry: ``REGISTRY[key] = function`` inside a decorator adds to what the container may hold."""
+    if not any(isinstance(option, (Mapping, Sequence)) for option in options(value)):
+        return value
+    for info, node in module.uses.item_stores.get(name, [])[:_MAX_STORES]:
+        stored = getattr(node, "value", None)
+        if isinstance(stored, ast.expr) and isinstance(node, ast.Assign):
+            scope = engine.function_scope(info, engine.receiver_of(info))
+            value = with_element(value, engine.evaluate_in(scope, stored)) or value
+    return value
 
 
 def _plain_targets(node: ast.AST) -> list[ast.expr]:

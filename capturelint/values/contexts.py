@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from capturelint.values import attributes, hierarchy
+from capturelint.values import hierarchy
 from capturelint.values.domain import (
     UNKNOWN,
     BoundExternal,
@@ -111,7 +111,3 @@ def _run_uncaptured(node: ast.With | ast.AsyncWith, frame: Frame, context: Conte
         execute(node.body, frame)
     finally:
         frame.context = context
-
-
-def attribute_of(value: Value, name: str, frame: Frame) -> Value:
-    return attributes.get(value, name, frame)

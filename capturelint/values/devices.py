@@ -23,6 +23,7 @@ from capturelint.values.domain import (
     device_confidence,
     join,
     options,
+    tensor_options,
     tensors,
 )
 from capturelint.values.facts import Effect
@@ -130,9 +131,7 @@ def _to(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> 
 
 
 def _cuda(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
-    return _moved(
-        bound.first, DeviceValue(Device.DEVICE), None, _flag(given.keyword("non_blocking")), frame, effects
-    )
+    return _moved(bound.first, DeviceValue(Device.DEVICE), None, _flag(given.keyword("non_blocking")), frame, effects)
 
 
 def _cpu(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
@@ -151,6 +150,7 @@ def _moved(
 ) -> Value:
     """A tensor after a move; what the move does is added to ``effects`` (``listed``: the table says it already)."""
     found: list[Value] = []
+    sure = iter(tensor_options(source))
     for option in options(source):
         if isinstance(option, (Instance, ExternalInstance)):
             found.append(option)
@@ -162,10 +162,12 @@ def _moved(
             found.append(Tensor(device=target.device, confidence=target.confidence, dtype=dtype))
             continue
         if target is None:
+            next(sure)
             found.append(replace(option, dtype=dtype, stored=False) if dtype else option)
             continue
+        settled = next(sure)
         if frame.in_region and not listed:
-            effects.extend(_copy_effects(option, target, non_blocking))
+            effects.extend(_copy_effects(settled, target, non_blocking))
         same = option.device is target.device
         found.append(
             Tensor(
@@ -186,7 +188,9 @@ def _copy_effects(source: Tensor, target: DeviceValue, non_blocking: bool | None
     if source.device is Device.HOST and target.device is Device.DEVICE:
         if source.pinned and non_blocking is not False:
             return []
-        detail = "a pinned tensor copied without `non_blocking=True`" if source.pinned else "a copy from pageable memory"
+        detail = (
+            "a pinned tensor copied without `non_blocking=True`" if source.pinned else "a copy from pageable memory"
+        )
         return [Effect("host-to-device", sure, detail, "self")]
     if source.device is Device.DEVICE and target.device is Device.HOST:
         if non_blocking is False:
@@ -194,7 +198,7 @@ def _copy_effects(source: Tensor, target: DeviceValue, non_blocking: bool | None
         return []
     if source.device is Device.UNKNOWN:
         kind = "host-to-device" if target.device is Device.DEVICE else "host-copy"
-        if kind == "host-copy" and non_blocking is False or kind == "host-to-device" and source.changing:
+        if (kind == "host-copy" and non_blocking is False) or (kind == "host-to-device" and source.changing):
             return [Effect(kind, Confidence.POSSIBLE, "", "self")]
     return []
 
@@ -221,8 +225,8 @@ def _copy_in(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]
     source, destination = given.get(0, "src"), bound.first
     non_blocking = _flag(given.get(1, "non_blocking"))
     if frame.in_region:
-        for into in tensors(destination):
-            for out_of in tensors(source):
+        for into in tensor_options(destination):
+            for out_of in tensor_options(source):
                 effects.extend(_copy_in_effects(into, out_of, non_blocking))
     return destination if destination is not None else Unknown()
 
@@ -309,7 +313,7 @@ def _data_dtype(data: Value | None) -> str | None:
 def _data_rank(data: Value | None) -> int | None:
     for option in options(data):
         if isinstance(option, Host):
-            return 0 if option.const is not MISSING and not isinstance(option.const, str) or option.kind else None
+            return 0 if (option.const is not MISSING and not isinstance(option.const, str)) or option.kind else None
         if isinstance(option, Sequence):
             inner = option.items[0] if option.items else option.element
             rank = _data_rank(inner) if inner is not None else None
@@ -353,7 +357,29 @@ def _parameter(bound: Bound, given: Arguments, frame: Frame, effects: list[Effec
     )
 
 
+def _where(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
+    """``torch.where(mask, a, b)``: a CPU tensor among them is copied, even a 0-d one (measured on an H200)."""
+    from capturelint.values.tensor_math import combined
+
+    if (
+        frame.in_region
+        and len(bound.all) >= 3
+        and any(device_confidence(v) not in (None, Confidence.POSSIBLE) for v in bound.all)
+    ):
+        for value in bound.all:
+            for option in tensor_options(value):
+                if option.device is Device.HOST:
+                    effects.append(Effect("host-to-device", option.confidence, "a CPU tensor in `where`"))
+    if len(bound.all) < 3:
+        return Sequence("tuple", None, combined(bound.all, dtype="int"))
+    branches = bound.all[:1] + bound.all[2:] if bound.receiver is not None else bound.all[1:]
+    kinds = {tensor.dtype for value in branches for tensor in tensors(value)}
+    return combined(bound.all, dtype=kinds.pop() if len(kinds) == 1 else None)
+
+
 HANDLERS: dict[str, Handler] = {
+    "torch.where": _where,
+    "torch.Tensor.where": _where,
     "torch.device": _device,
     "torch.Tensor.to": _to,
     "torch.Tensor.cuda": _cuda,

@@ -15,6 +15,7 @@ from capturelint.model import Confidence
 if TYPE_CHECKING:
     from capturelint.project.definitions import ClassInfo, FunctionInfo
     from capturelint.project.module import Module
+    from capturelint.values.lazy import LazyScope
     from capturelint.values.scope import Scope
     from capturelint.values.sites import Site
 
@@ -111,7 +112,7 @@ class DType(Value):
 
 @dataclass(frozen=True, slots=True)
 class Sequence(Value):
-    """A list, tuple or set. ``items`` where the length is known, ``element`` the join of all. ``grows``: appended to."""
+    """A list, tuple or set. ``items`` where the length is known, ``element`` the join of all."""
 
     kind: str = "list"
     items: tuple[Value, ...] | None = None
@@ -141,7 +142,7 @@ class Instance(Value):
 
 @dataclass(frozen=True, slots=True)
 class ExternalInstance(Value):
-    """An object of a third-party class, for example ``torch.cuda.Stream``; ``arguments`` as given to its constructor."""
+    """An object of a third-party class, such as ``torch.cuda.Stream``; ``arguments`` as its constructor got them."""
 
     cls: str
     arguments: tuple[tuple[str, Value], ...] = ()
@@ -169,13 +170,15 @@ class ClassValue(Value):
 
 @dataclass(frozen=True, slots=True)
 class Function(Value):
-    """A function of the project: with the scope that it closes over, and the object that it is bound to."""
+    """A function of the project, with the scope that it closes over and the object that it is bound to."""
 
     info: FunctionInfo
-    scope: Scope | None = None
+    scope: Scope | LazyScope | None = None
     bound: Value | None = None
     #: what a decorator said of it: ``triton`` for a kernel, otherwise empty
     role: str = ""
+    #: one of several overrides that a call may mean
+    virtual: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +216,7 @@ UNKNOWN = Unknown()
 HOST = Host()
 SIZE = Host(shape=True)
 _MAX_OPTIONS = 6
+_MAX_CALLABLES = 24
 
 
 def options(value: Value | None) -> Iterator[Value]:
@@ -233,7 +237,8 @@ def join(*values: Value | None) -> Value:
         return UNKNOWN
     if len(found) == 1:
         return found[0]
-    if len(found) > _MAX_OPTIONS:
+    callables = sum(isinstance(option, (Function, Instance, ClassValue, Partial)) for option in found)
+    if len(found) - callables > _MAX_OPTIONS or callables > _MAX_CALLABLES:
         kept = [option for option in found if isinstance(option, (Tensor, Read))]
         return Union((*kept[: _MAX_OPTIONS - 1], UNKNOWN)) if kept else UNKNOWN
     return Union(tuple(found))
@@ -276,7 +281,7 @@ def _merge(left: Value, right: Value) -> Value | None:
     if isinstance(left, Sequence) and isinstance(right, Sequence):
         items = None
         if left.items is not None and right.items is not None and len(left.items) == len(right.items):
-            items = tuple(join(a, b) for a, b in zip(left.items, right.items))
+            items = tuple(join(a, b) for a, b in zip(left.items, right.items, strict=False))
         element = join(left.element, right.element) if left.element or right.element else None
         return Sequence(left.kind, items, element, left.changing or right.changing, why=left.why)
     if isinstance(left, Mapping) and isinstance(right, Mapping):
@@ -297,6 +302,19 @@ def _merge(left: Value, right: Value) -> Value | None:
 def tensors(value: Value | None) -> Iterator[Tensor]:
     """The tensors among a value's alternatives."""
     return (option for option in options(value) if isinstance(option, Tensor))
+
+
+def tensor_options(value: Value | None) -> Iterator[Tensor]:
+    """The tensors among a value's alternatives, each as sure as it is that it is the one."""
+    found = list(tensors(value))
+    devices = {tensor.device for tensor in found}
+    cap = Confidence.CERTAIN
+    if len(devices) > 1:
+        cap = Confidence.POSSIBLE
+    elif any(isinstance(option, Unknown) for option in options(value)):
+        cap = Confidence.LIKELY
+    for tensor in found:
+        yield tensor if tensor.confidence <= cap else replace(tensor, confidence=cap)
 
 
 def device_confidence(value: Value | None) -> Confidence | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -11,11 +12,13 @@ from capturelint.model import Confidence
 from capturelint.model import Frame as CallFrame
 from capturelint.project.definitions import ClassInfo, FunctionInfo, walk_own
 from capturelint.project.module import ImportedName, Module
-from capturelint.values import annotations, arguments, hierarchy
+from capturelint.values import annotated, arguments, hierarchy
+from capturelint.values.devices import device_of
 from capturelint.values.domain import (
     NONE,
     UNKNOWN,
     ClassValue,
+    Device,
     External,
     Function,
     Instance,
@@ -31,6 +34,7 @@ from capturelint.values.frame import Arguments, Frame
 from capturelint.values.lazy import Binding, LazyScope
 from capturelint.values.scope import Scope
 from capturelint.values.sites import Site
+from capturelint.values.solver import Solver
 from capturelint.values.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -40,7 +44,10 @@ if TYPE_CHECKING:
 _MAX_DEPTH = 40
 _MAX_HOST_DEPTH = 14
 _MAX_CONTEXTS = 10
-_BUILTIN_NAMES = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
+_BUILTIN_NAMES = frozenset(dir(builtins))
+
+#: how code says that models are built on the device: then a factory in a module's construction tells nothing
+_DEVICE_MARKERS = (b"set_default_device(", b"with torch.device(", b"with target_device", b"with device:")
 
 Key = tuple[object, ...]
 
@@ -56,9 +63,8 @@ class Engine:
     parameter_depth: int = 0
     _scopes: dict[Key, LazyScope] = field(default_factory=dict)
     _sites: dict[Key, Site] = field(default_factory=dict)
-    _host_results: dict[Key, Value] = field(default_factory=dict)
-    _host_busy: set[Key] = field(default_factory=set)
-    _parameters: dict[tuple[FunctionInfo, str], Value | None] = field(default_factory=dict)
+    solver: Solver = field(default_factory=Solver)
+    _builds_on_device: bool | None = None
     _mro: dict[ClassInfo, list[ClassInfo | str]] = field(default_factory=dict)
     #: called when a region's code calls this dotted name; regions that nest in one another register here
     on_unresolved: Callable[[Frame, ast.AST, str], None] | None = None
@@ -68,7 +74,7 @@ class Engine:
     def module_scope(self, module: Module) -> LazyScope:
         key = ("module", module)
         if key not in self._scopes:
-            self._scopes[key] = LazyScope(module, None, self._binding_value, self._no_parameter)
+            self._scopes[key] = LazyScope(module, None, self._binding_value, self._no_parameter, self.solver)
         return self._scopes[key]
 
     def function_scope(
@@ -84,7 +90,7 @@ class Engine:
             if parent is None and info.parent is not None:
                 parent = self.function_scope(info.parent, self.receiver_of(info.parent))
             self._scopes[key] = LazyScope(
-                info.module, info, self._binding_value, self._resolve_parameter, parent, known
+                info.module, info, self._binding_value, self._resolve_parameter, self.solver, parent, known
             )
         return self._scopes[key]
 
@@ -107,7 +113,7 @@ class Engine:
         scope = self.module_scope(module)
         value = scope.lookup(name)
         if value is not None:
-            return value if name in scope._busy else self._with_rebinding(module, name, value)
+            return value if self.solver.is_open((scope, name)) else self._with_rebinding(module, name, value)
         for star in module.star_imports:
             value = self._from_star(module, star, name)
             if value is not None:
@@ -165,12 +171,39 @@ class Engine:
         from capturelint.values.expressions import evaluate
 
         if self.host_depth > _MAX_HOST_DEPTH:
+            self.solver.cut_short()
             return UNKNOWN
         self.host_depth += 1
         try:
-            return evaluate(node, self.frame_for(scope))
+            frame = self.frame_for(scope)
+            frame.default_device = self._default_device(scope, node)
+            return evaluate(node, frame)
         finally:
             self.host_depth -= 1
+
+    def _default_device(self, scope: LazyScope, node: ast.expr) -> Device:
+        """Where factories put tensors at ``node``: as a ``with torch.device(...)`` around it says, else the CPU.
+
+        Models are often built under such a block that their loader opens, so a module's construction tells nothing.
+        """
+        for first, last, expression in scope.device_blocks():
+            if first < node.lineno <= last:
+                named = device_of(self.evaluate_in(scope, expression))
+                if named is not None:
+                    return named.device
+        info = scope.function
+        if info is not None and info.owner is not None and info.name == "__init__":
+            if self.builds_on_device() and hierarchy.is_module(self, info.owner):
+                return Device.UNKNOWN
+        return Device.HOST
+
+    def builds_on_device(self) -> bool:
+        """Whether some code of the project changes where factories put tensors for code that it calls."""
+        if self._builds_on_device is None:
+            self._builds_on_device = any(
+                marker in self.project.content(file) for file in self.project.files for marker in _DEVICE_MARKERS
+            )
+        return self._builds_on_device
 
     def _binding_value(self, scope: LazyScope, binding: Binding) -> Value:
         node = binding.node
@@ -212,18 +245,12 @@ class Engine:
         info = function.info
         bound = arguments.bind(self, function, given)
         key = (info, tuple(bound.items()), function.scope)
-        if key in self._host_results:
-            return self._host_results[key]
-        if key in self._host_busy or self.host_depth > _MAX_HOST_DEPTH:
+        if self.host_depth > _MAX_HOST_DEPTH:
+            self.solver.cut_short()
             return UNKNOWN
-        self._host_busy.add(key)
-        try:
-            scope = self.function_scope(info, bound, function.scope)
-            result = self._returned(info, scope)
-        finally:
-            self._host_busy.discard(key)
-        self._host_results[key] = result
-        return result
+        scope = self.function_scope(info, bound, function.scope)
+        result = self.solver.answer(("call", *key), lambda: self._returned(info, scope))
+        return result if result is not None else UNKNOWN
 
     def _returned(self, info: FunctionInfo, scope: LazyScope) -> Value:
         if isinstance(info.node, ast.Lambda):
@@ -244,7 +271,7 @@ class Engine:
             return Sequence("generator", None, join(*yielded))
         if returned:
             return join(*returned)
-        declared = annotations.returned(self, info, scope)
+        declared = annotated.returned(self, info, scope)
         return declared if declared is not None else NONE
 
     # -- objects -----------------------------------------------------------------------------------------------------
@@ -308,15 +335,13 @@ class Engine:
         from capturelint.values.statements import execute
 
         info = function.info
-        parent = function.scope
+        parent: LazyScope | Scope | None = function.scope
         if parent is None and info.parent is not None:
             parent = self.function_scope(info.parent, self.receiver_of(info.parent))
         scope = Scope(info.module, parent)
         for name, value in bound.items():
             scope.bind(name, value)
-        inner = Frame(
-            self, info.module, scope, info, context, frame.depth + 1, default_device=frame.default_device
-        )
+        inner = Frame(self, info.module, scope, info, context, frame.depth + 1, default_device=frame.default_device)
         if info.owner is not None and info.parameters() and not info.is_static:
             inner.receiver = bound.get(info.parameters()[0].arg)
         execute(info.body, inner)

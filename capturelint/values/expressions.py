@@ -6,28 +6,21 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from capturelint.model import Confidence
 from capturelint.values import attributes, narrowing
 from capturelint.values.domain import (
-    HOST,
     MISSING,
     NONE,
     UNKNOWN,
-    Device,
     Function,
     Host,
     Mapping,
-    Read,
     Sequence,
-    Tensor,
-    Unknown,
     Value,
     changing_reason,
     device_confidence,
     element_of,
     join,
     options,
-    tensors,
 )
 from capturelint.values.facts import Effect
 from capturelint.values.frame import Frame
@@ -95,7 +88,7 @@ def _attribute(node: ast.Attribute, frame: Frame) -> Value:
         stored = frame.scope.names.get(key)
         if stored is not None:
             return stored
-    value = attributes.get(base, node.attr, frame)
+    value = attributes.get(base, node.attr, frame, node)
     if key is not None:
         value = narrowing.narrowed(key, value, frame)
     return value
@@ -115,6 +108,8 @@ def _binary(node: ast.BinOp, frame: Frame) -> Value:
     if isinstance(node.op, ast.Mod) and _is_text(left):
         _formats(node, right, frame)
         return Host(kind="str")
+    if frame.context is not None and (changing_reason(left) or changing_reason(right)):
+        frame.candidate(node)
     return arithmetic(node.op, left, right)
 
 
@@ -129,7 +124,9 @@ def _formats(node: ast.AST, value: Value, frame: Frame) -> None:
     parts = value.items if isinstance(value, Sequence) and value.items is not None else (value,)
     sure = [c for c in (device_confidence(part) for part in parts) if c is not None]
     if sure:
-        frame.context.record_effects(node, (Effect("format", max(sure, key=lambda c: c.rank), "`%` formatting"),))
+        frame.context.record_effects(
+            node, (Effect("format", max(sure, key=lambda c: c.rank), "`%` formatting"),), frame.confidence
+        )
 
 
 def _unary(node: ast.UnaryOp, frame: Frame) -> Value:
@@ -178,7 +175,7 @@ def _boolean(node: ast.BoolOp, frame: Frame) -> Value:
 def _compare(node: ast.Compare, frame: Frame) -> Value:
     left = evaluate(node.left, frame)
     result: list[Value] = []
-    for operator, right_node in zip(node.ops, node.comparators):
+    for operator, right_node in zip(node.ops, node.comparators, strict=False):
         right = evaluate(right_node, frame)
         result.append(_compared(node, operator, left, right, frame))
         left = right
@@ -210,7 +207,7 @@ def _membership(node: ast.Compare, left: Value, right: Value, frame: Frame) -> N
             if not isinstance(left, Host) or left.const is MISSING:
                 sure = next((each for each in inside if each is not None), None)
     if sure is not None:
-        frame.context.record_effects(node, (Effect("host-read", sure, "membership test"),))
+        frame.context.record_effects(node, (Effect("host-read", sure, "membership test"),), frame.confidence)
 
 
 def _contains(left: Value, right: Value) -> bool | None:
@@ -277,7 +274,7 @@ def _dict(node: ast.Dict, frame: Frame) -> Value:
     items: list[tuple[Any, Value]] = []
     others: list[Value] = []
     complete = len(node.keys) <= 64
-    for key, value_node in list(zip(node.keys, node.values))[:64]:
+    for key, value_node in list(zip(node.keys, node.values, strict=False))[:64]:
         value = evaluate(value_node, frame)
         if key is None:
             if isinstance(value, Mapping):
@@ -368,22 +365,6 @@ def _slice(node: ast.Slice, frame: Frame) -> Value:
     return Host(kind="slice", changing=reason)
 
 
-def unknown_tensor(confidence: Confidence) -> Tensor:
-    return Tensor(device=Device.UNKNOWN, confidence=confidence)
-
-
-def is_read(value: Value) -> bool:
-    return any(isinstance(option, Read) for option in options(value))
-
-
-def has_tensor(value: Value) -> bool:
-    return any(True for _ in tensors(value))
-
-
-def is_unknown(value: Value) -> bool:
-    return isinstance(value, Unknown)
-
-
 _HANDLERS: dict[type[ast.AST], Callable[[Any, Frame], Value]] = {
     ast.Constant: _constant,
     ast.Name: _name,
@@ -412,4 +393,3 @@ _HANDLERS: dict[type[ast.AST], Callable[[Any, Frame], Value]] = {
     ast.Starred: _starred,
     ast.Slice: _slice,
 }
-_ = HOST

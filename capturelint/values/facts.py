@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence, Frame
-from capturelint.values.domain import UNKNOWN, Value, join
+from capturelint.values.domain import UNKNOWN, Value, changing_reason, join
 
 if TYPE_CHECKING:
     from capturelint.project.definitions import FunctionInfo
@@ -36,6 +36,10 @@ class Effect:
     why: str = field(default="", compare=False)
 
 
+def capped(effect: Effect, cap: Confidence) -> Effect:
+    return effect if effect.confidence <= cap else replace(effect, confidence=cap)
+
+
 @dataclass(frozen=True, slots=True)
 class CallFact:
     """One call: the dotted names of what it may call, and what that does."""
@@ -47,6 +51,11 @@ class CallFact:
     keywords: tuple[tuple[str, Value], ...] = ()
     launch: bool = False
 
+    @property
+    def freezes(self) -> bool:
+        """Whether an argument is a host value that can differ between replays."""
+        return any(changing_reason(value) for value in (*self.arguments, *(value for _, value in self.keywords)))
+
     def merged(self, other: CallFact) -> CallFact:
         callees = tuple(dict.fromkeys((*self.callees, *other.callees)))
         effects: dict[tuple[str, str, str], Effect] = {}
@@ -56,14 +65,12 @@ class CallFact:
                 effects[key] = effect
         receiver = join(self.receiver, other.receiver) if self.receiver and other.receiver else None
         if len(self.arguments) == len(other.arguments):
-            arguments = tuple(join(a, b) for a, b in zip(self.arguments, other.arguments))
+            arguments = tuple(join(a, b) for a, b in zip(self.arguments, other.arguments, strict=False))
         else:
             arguments = self.arguments
         mine, theirs = dict(self.keywords), dict(other.keywords)
         keywords = tuple((name, join(mine.get(name), theirs.get(name))) for name in {**mine, **theirs})
-        return CallFact(
-            callees, tuple(effects.values()), receiver, arguments, keywords, self.launch or other.launch
-        )
+        return CallFact(callees, tuple(effects.values()), receiver, arguments, keywords, self.launch or other.launch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,8 @@ class StoreFact:
     augmented: bool = False
     #: the attribute was read in the region before this store
     read_before: bool = False
+    #: an item of the container in the attribute is bound, not the attribute itself
+    item: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -99,6 +108,8 @@ class Context:
     #: attributes read, as (site, name), and enclosing names read; for the life of the graph
     attributes_read: set[tuple[object, str]] = field(default_factory=set)
     names_read: set[tuple[object, str]] = field(default_factory=set)
+    #: lines of code that has run before a capture gets to it, as far as one can tell
+    doubtful: set[tuple[int, int]] = field(default_factory=set)
     result: Value = UNKNOWN
     done: bool = False
     compiled: bool = False
@@ -112,14 +123,20 @@ class Context:
         span = span_of(node)
         known = self.calls.get(span)
         self.calls[span] = fact if known is None else known.merged(fact)
-        if fact.effects or fact.launch:
+        if fact.effects or fact.launch or fact.freezes:
             self.candidates.add(span)
 
-    def record_effects(self, node: ast.AST, effects: tuple[Effect, ...]) -> None:
+    def record_effects(self, node: ast.AST, effects: tuple[Effect, ...], cap: Confidence = Confidence.CERTAIN) -> None:
         if effects:
             span = span_of(node)
+            effects = tuple(capped(effect, cap) for effect in effects)
             self.indexes[span] = tuple(dict.fromkeys((*self.indexes.get(span, ()), *effects)))
             self.candidates.add(span)
+
+    def cap_at(self, line: int) -> Confidence:
+        """How sure it can be that code on a line runs at capture."""
+        doubted = any(first <= line <= last for first, last in self.doubtful)
+        return Confidence.POSSIBLE if doubted else Confidence.CERTAIN
 
     def candidate(self, node: ast.AST) -> None:
         self.candidates.add(span_of(node))

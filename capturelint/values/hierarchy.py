@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from capturelint.project.definitions import ClassInfo, FunctionInfo, walk_own
-from capturelint.values.domain import ClassValue, External, options
+from capturelint.values.domain import ClassValue, External, Value, options
 
 if TYPE_CHECKING:
-    import ast
-
     from capturelint.values.engine import Engine
 
 _MAX_SUBCLASSES = 80
@@ -27,8 +26,7 @@ def linearize(engine: Engine, cls: ClassInfo) -> list[ClassInfo | str]:
     return order
 
 
-def _base_value(engine: Engine, cls: ClassInfo, base: ast.expr) -> object:
-    import ast
+def _base_value(engine: Engine, cls: ClassInfo, base: ast.expr) -> Value:
 
     scope = engine.module_scope(cls.module)
     if isinstance(base, ast.Subscript):
@@ -45,7 +43,8 @@ def is_module_name(engine: Engine, dotted: str) -> bool:
     return (
         dotted in ("torch.nn.Module", "torch.nn.modules.module.Module")
         or dotted in engine.ops.module_classes
-        or dotted.rpartition(".")[2] in ("Module", "LightningModule", "PreTrainedModel", "MegatronModule", "GraphableMegatronModule")
+        or dotted.rpartition(".")[2]
+        in ("Module", "LightningModule", "PreTrainedModel", "MegatronModule", "GraphableMegatronModule")
     )
 
 
@@ -91,13 +90,13 @@ def overrides(engine: Engine, cls: ClassInfo, name: str) -> list[FunctionInfo]:
 
 def is_abstract(info: FunctionInfo) -> bool:
     """A method that only says what subclasses do: ``raise NotImplementedError``, ``...`` or ``@abstractmethod``."""
-    import ast
-
     if info.has_decorator("abstractmethod"):
         return True
     body = [s for s in info.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
     if not body:
         return True
-    return len(body) == 1 and isinstance(body[0], ast.Raise) and not any(
-        isinstance(node, ast.Return) for node in walk_own(info.node)
+    return (
+        len(body) == 1
+        and isinstance(body[0], ast.Raise)
+        and not any(isinstance(node, ast.Return) for node in walk_own(info.node))
     )

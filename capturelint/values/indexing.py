@@ -20,14 +20,13 @@ from capturelint.values.domain import (
     Read,
     Sequence,
     Tensor,
-    Union,
-    Unknown,
     Value,
     changing_reason,
     device_confidence,
     element_of,
     join,
     options,
+    tensor_options,
     tensors,
 )
 from capturelint.values.expressions import evaluate
@@ -41,7 +40,7 @@ def read_item(node: ast.Subscript, frame: Frame) -> Value:
     index = evaluate(node.slice, frame)
     if frame.context is not None:
         effects = list(_read_effects(base, node.slice, index, frame))
-        frame.context.record_effects(node, tuple(effects))
+        frame.context.record_effects(node, tuple(effects), frame.confidence)
     return join(*(_item(option, node.slice, index, frame) for option in options(base)))
 
 
@@ -99,7 +98,7 @@ def parts_of(index_node: ast.expr, index: Value) -> Iterator[tuple[ast.expr, Val
     """The parts of an index: ``x[a, b]`` has two."""
     if isinstance(index_node, ast.Tuple) and isinstance(index, Sequence) and index.items is not None:
         if len(index.items) == len(index_node.elts):
-            yield from zip(index_node.elts, index.items)
+            yield from zip(index_node.elts, index.items, strict=False)
             return
     yield index_node, index
 
@@ -159,10 +158,10 @@ def _size_effects(node: ast.expr, value: Value, frame: Frame) -> Iterator[Effect
 
 def _index_effects(node: ast.expr, value: Value, *, reads: bool) -> Iterator[Effect]:
     """What one part of an index does: a mask, a 0-d tensor, a list, a host tensor."""
+    for tensor in tensor_options(value):
+        yield from _tensor_index(tensor, reads)
     for option in options(value):
-        if isinstance(option, Tensor):
-            yield from _tensor_index(option, reads)
-        elif isinstance(option, Sequence) and option.kind in ("list", "range") and not _all_slices(option):
+        if isinstance(option, Sequence) and option.kind in ("list", "range") and not _all_slices(option):
             if any(True for item in (*(option.items or ()), option.element) for _ in tensors(item)):
                 sure = next((c for c in map(device_confidence, option.items or (option.element,)) if c), None)
                 if sure is not None:
@@ -193,7 +192,7 @@ def _tensor_index(index: Tensor, reads: bool) -> Iterator[Effect]:
 
 def write_item(target: ast.Subscript, value: Value, frame: Frame, *, augmented: bool) -> None:
     """``base[index] = value``; inside regions the effects are recorded at the target."""
-    base = evaluate(target.value, frame)
+    base = _written(target.value, frame)
     index = evaluate(target.slice, frame)
     if frame.context is None:
         return
@@ -201,7 +200,7 @@ def write_item(target: ast.Subscript, value: Value, frame: Frame, *, augmented: 
     if sure is not None:
         effects = list(_write_effects(target, index, value, frame, augmented=augmented))
         capped = tuple(replace(e, confidence=min(e.confidence, sure, key=lambda c: c.rank)) for e in effects)
-        frame.context.record_effects(target, capped)
+        frame.context.record_effects(target, capped, frame.confidence)
         if augmented:
             frame.context.record(target, _item(base, target.slice, index, frame))
         return
@@ -210,8 +209,24 @@ def write_item(target: ast.Subscript, value: Value, frame: Frame, *, augmented: 
         copied = device_confidence(value)
         if copied is not None:
             effects.append(Effect("host-copy", copied, "a device tensor is written into a CPU tensor"))
-    frame.context.record_effects(target, tuple(effects))
+    frame.context.record_effects(target, tuple(effects), frame.confidence)
     _rebind_container(target, base, index, value, frame)
+
+
+def _written(node: ast.expr, frame: Frame) -> Value:
+    """Evaluates what an item is stored into; that alone does not make it something that the region reads."""
+    if frame.context is None:
+        return evaluate(node, frame)
+    attributes, names = set(frame.context.attributes_read), set(frame.context.names_read)
+    value = evaluate(node, frame)
+    if not any(True for _ in tensors(value)):
+        frame.context.attributes_read &= attributes | {
+            read for read in frame.context.attributes_read if read[1] != getattr(node, "attr", None)
+        }
+        frame.context.names_read &= names | {
+            read for read in frame.context.names_read if read[1] != getattr(node, "id", None)
+        }
+    return value
 
 
 def _rebind_container(target: ast.Subscript, base: Value, index: Value, value: Value, frame: Frame) -> None:
@@ -246,9 +261,10 @@ def _write_effects(
         yield Effect("host-to-device", sure, "a Python number is copied to the device to be scattered", "value")
     if masks and not augmented:
         yield from _mask_write(masks[0], value)
-    for tensor in tensors(value):
+    for tensor in tensor_options(value):
         if tensor.device is Device.HOST and (tensor.rank is None or tensor.rank > 0 or advanced):
-            sure = tensor.confidence if tensor.rank is not None or advanced else Confidence.LIKELY
+            unsure = tensor.rank is None and not advanced
+            sure = min(tensor.confidence, Confidence.LIKELY if unsure else Confidence.CERTAIN)
             yield Effect("host-to-device", sure, "a CPU tensor is written into a device tensor", "value")
 
 
@@ -272,11 +288,9 @@ def _mask_write(mask: Value, value: Value) -> Iterator[Effect]:
     """``x[mask] = number`` (or a 0-d tensor) captures; a longer value makes the mask be counted."""
     sure = device_confidence(mask) or Confidence.POSSIBLE
     for tensor in tensors(value):
-        if tensor.rank is not None and tensor.rank > 0:
+        if tensor.device is Device.HOST and tensor.rank == 0:
+            continue  # a 0-d CPU tensor is a number
+        if tensor.rank is not None and (tensor.rank > 0 or tensor.on_device):
             yield Effect("dynamic-shape", sure, "a boolean mask that takes a tensor of values", "index")
         elif tensor.rank is None:
             yield Effect("dynamic-shape", Confidence.POSSIBLE, "a boolean mask that takes a tensor of values", "index")
-
-
-def is_unknown(value: Value) -> bool:
-    return isinstance(value, (Unknown, Union))

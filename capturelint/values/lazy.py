@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import FunctionInfo, walk_own
+from capturelint.project.definitions import FunctionInfo, last_name, walk_own
 from capturelint.project.module import ImportedName, Module, imported_names
 from capturelint.values.domain import UNKNOWN, Mapping, Sequence, Value, element_of, join
+from capturelint.values.solver import Solver
 
 if TYPE_CHECKING:
     from capturelint.values.scope import Scope
@@ -94,12 +95,14 @@ class LazyScope:
     function: FunctionInfo | None
     evaluate: Callable[[LazyScope, Binding], Value]
     resolve_parameter: Callable[[LazyScope, str], Value]
-    parent: Union[LazyScope, Scope, None] = None
+    solver: Solver
+    parent: LazyScope | Scope | None = None
     arguments: dict[str, Value] = field(default_factory=dict)
     names: None = None
+    _device_blocks: list[tuple[int, int, ast.expr]] | None = None
     _bindings: dict[str, list[Binding]] | None = None
-    _values: dict[str, Value] = field(default_factory=dict)
-    _busy: set[str] = field(default_factory=set)
+    #: what nested functions bind with ``nonlocal``
+    _bound: dict[str, Value] = field(default_factory=dict)
 
     @property
     def bindings(self) -> dict[str, list[Binding]]:
@@ -107,6 +110,19 @@ class LazyScope:
             node = self.function.node if self.function is not None else self.module.tree
             self._bindings = bindings_of(node)
         return self._bindings
+
+    def device_blocks(self) -> list[tuple[int, int, ast.expr]]:
+        """``with torch.device(...):`` blocks of the function itself: first line, last line, the device."""
+        if self._device_blocks is None:
+            node = self.function.node if self.function is not None else self.module.tree
+            self._device_blocks = [
+                (each.lineno, each.end_lineno or each.lineno, item.context_expr)
+                for each in walk_own(node)
+                if isinstance(each, (ast.With, ast.AsyncWith))
+                for item in each.items
+                if "device" in last_name(item.context_expr).lower()
+            ]
+        return self._device_blocks
 
     def parameter_names(self) -> set[str]:
         if self.function is None:
@@ -122,39 +138,35 @@ class LazyScope:
         """What ``name`` may be bound to in this function or an enclosing one."""
         if not self.binds(name):
             return self.parent.lookup(name) if self.parent is not None else None
-        if name in self._values:
-            return self._values[name]
-        if name in self._busy:
-            return None
-        self._busy.add(name)
-        try:
-            found: list[Value | None] = []
-            if name in self.arguments:
-                found.append(self.arguments[name])
-            elif name in self.parameter_names():
-                found.append(self.resolve_parameter(self, name))
-            value: Value | None = join(*found) if found else None
-            for binding in self.bindings.get(name, [])[:_MAX_BINDINGS]:
-                if not binding.kind.startswith("mutate") and binding.kind != "annotation":
-                    value = join(value, self.evaluate(self, binding)) if value else self.evaluate(self, binding)
-            for binding in self.bindings.get(name, [])[:_MAX_BINDINGS]:
-                if binding.kind.startswith("mutate"):
-                    value = mutated(value, binding, lambda node: self.evaluate(self, Binding("value", node)))
-            result = value if value is not None else UNKNOWN
-        finally:
-            self._busy.discard(name)
-        self._values[name] = result
-        return result
+        bound = self._bound.get(name)
+        value = self.solver.answer((self, name), lambda: self._work_out(name))
+        return join(value, bound) if bound is not None else value
 
-    def holder_of(self, name: str) -> Union[LazyScope, Scope, None]:
+    def _work_out(self, name: str) -> Value:
+        value: Value | None = None
+        if name in self.arguments:
+            value = self.arguments[name]
+        elif name in self.parameter_names():
+            value = self.resolve_parameter(self, name)
+        bindings = self.bindings.get(name, [])[:_MAX_BINDINGS]
+        for binding in bindings:
+            if not binding.kind.startswith("mutate") and binding.kind != "annotation":
+                found = self.evaluate(self, binding)
+                value = join(value, found) if value is not None else found
+        for binding in bindings:
+            if binding.kind.startswith("mutate"):
+                value = mutated(value, binding, lambda node: self.evaluate(self, Binding("value", node)))
+        return value if value is not None else UNKNOWN
+
+    def holder_of(self, name: str) -> LazyScope | Scope | None:
         if self.binds(name):
             return self
         return self.parent.holder_of(name) if self.parent is not None else None
 
     def bind(self, name: str, value: Value) -> None:
         """A nested function's ``nonlocal`` store; the name's value is joined."""
-        known = self._values.get(name)
-        self._values[name] = join(known, value) if known is not None else value
+        known = self._bound.get(name)
+        self._bound[name] = join(known, value) if known is not None else value
 
 
 def mutated(value: Value | None, binding: Binding, evaluate: Callable[[ast.expr], Value]) -> Value | None:

@@ -177,10 +177,14 @@ def _matches_one(value: Value, kind: Value, frame: Frame) -> bool | None:
         return None
     name = kind.path.rpartition(".")[2] if isinstance(kind, External) else ""
     if isinstance(value, Tensor):
-        return name == "Tensor" if isinstance(kind, (External, ClassValue)) and name not in ("Parameter", "object") else None
+        return (
+            name == "Tensor"
+            if isinstance(kind, (External, ClassValue)) and name not in ("Parameter", "object")
+            else None
+        )
     if isinstance(value, Host):
         if value.is_none:
-            return False if name != "NoneType" else True
+            return name == "NoneType"
         if value.kind in _HOST_CLASSES and name in _HOST_CLASSES:
             return value.kind == name or (value.kind == "bool" and name == "int")
         return False if name == "Tensor" else None

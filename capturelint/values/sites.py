@@ -12,18 +12,12 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, slots=True)
 class Site:
-    """Where objects of a class are made; ``generic`` stands for an object whose making is not in view.
-
-    ``attributes`` is what construction stored; other methods' stores are added when an attribute is asked for.
-    """
+    """Where objects of a class are made; ``generic`` stands for an object whose making is not in view."""
 
     cls: ClassInfo
     generic: bool = False
     arguments: tuple[Value, ...] = ()
     keywords: dict[str, Value] = field(default_factory=dict)
     label: str = ""
-    attributes: dict[str, Value] = field(default_factory=dict)
-    #: attributes being worked out, so that a circle ends
-    visited_names: set[str] = field(default_factory=set)
-    #: attributes whose stores outside the class's own methods have been looked for
-    searched: set[str] = field(default_factory=set)
+    #: counts how often the constructor's arguments were widened; answers about older ones no longer hold
+    version: int = 0

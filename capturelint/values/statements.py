@@ -7,20 +7,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from capturelint.model import Confidence
 from capturelint.project.module import imported_names
-from capturelint.values import narrowing
+from capturelint.values import memo, narrowing
 from capturelint.values.domain import (
     ClassValue,
     Function,
     Host,
     Instance,
+    Mapping,
+    Sequence,
     Tensor,
     Unknown,
     Value,
     changing_reason,
     device_confidence,
     element_of,
-    join,
     options,
 )
 from capturelint.values.expressions import evaluate, truth
@@ -29,18 +31,27 @@ from capturelint.values.frame import Frame
 from capturelint.values.scope import Scope, join_names
 
 _MAX_LOOP_ROUNDS = 2
-Names = "dict[str, Value] | None"
 
 
 def execute(body: list[ast.stmt], frame: Frame) -> None:
     """Runs statements until one of them leaves."""
-    scope = _scope(frame)
-    for statement in body:
+    scope, confidence = _scope(frame), frame.confidence
+    for index, statement in enumerate(body):
         if scope.names is None:
-            return
+            break
         handler = _HANDLERS.get(type(statement))
         if handler is not None:
             handler(statement, frame)
+        if isinstance(statement, ast.If) and memo.rest_runs_once(statement, body[index + 1 :], frame):
+            _doubt(body[index + 1 :], frame)
+    frame.confidence = confidence
+
+
+def _doubt(body: list[ast.stmt], frame: Frame) -> None:
+    """From here it is only possible that code runs at capture."""
+    frame.confidence = Confidence.POSSIBLE
+    if frame.context is not None and body:
+        frame.context.doubtful.add((body[0].lineno, body[-1].end_lineno or body[-1].lineno))
 
 
 def _scope(frame: Frame) -> Scope:
@@ -70,6 +81,7 @@ def _annotated(node: ast.AnnAssign, frame: Frame) -> None:
 def store(target: ast.expr, value: Value, statement: ast.stmt, frame: Frame) -> None:
     """Binds a target to a value: a name, an attribute, an item, or the parts of a tuple."""
     if isinstance(target, ast.Name):
+        _store_outer(target, value, frame)
         narrowing.bind_target(target, value, frame)
     elif isinstance(target, ast.Attribute):
         _store_attribute(target, value, frame, augmented=False)
@@ -77,6 +89,7 @@ def store(target: ast.expr, value: Value, statement: ast.stmt, frame: Frame) -> 
         from capturelint.values.indexing import write_item
 
         write_item(target, value, frame, augmented=False)
+        _store_item(target, value, frame)
     elif isinstance(target, (ast.Tuple, ast.List)):
         from capturelint.values.engine import item_at
 
@@ -88,6 +101,25 @@ def store(target: ast.expr, value: Value, statement: ast.stmt, frame: Frame) -> 
                 store(part.value, element_of(value), statement, frame)
             else:
                 store(part, element_of(value) if starred else item_at(value, index), statement, frame)
+
+
+def _store_outer(target: ast.Name, value: Value, frame: Frame) -> None:
+    """A name declared ``global`` or ``nonlocal`` outlives the call, as an attribute does."""
+    scope = _scope(frame)
+    if frame.context is not None and target.id in scope.global_names | scope.outer_names:
+        frame.context.stores[span_of(target)] = StoreFact(Unknown(), target.id, value)
+        frame.candidate(target)
+
+
+def _store_item(target: ast.Subscript, value: Value, frame: Frame) -> None:
+    """An item of a container that an object holds: ``self.state["h"] = ...``."""
+    if frame.context is None or not isinstance(target.value, ast.Attribute):
+        return
+    container = frame.context.values.get(span_of(target.value))
+    if any(isinstance(option, (Mapping, Sequence)) for option in options(container)):
+        owner = frame.context.values.get(span_of(target.value.value), Unknown())
+        frame.context.stores[span_of(target)] = StoreFact(owner, target.value.attr, value, item=True)
+        frame.candidate(target)
 
 
 def _store_attribute(target: ast.Attribute, value: Value, frame: Frame, *, augmented: bool) -> None:
@@ -119,7 +151,8 @@ def _augmented(node: ast.AugAssign, frame: Frame) -> None:
         return
     load: ast.expr = ast.copy_location(_as_load(node.target), node.target)
     before = evaluate(load, frame)
-    result = before if _in_place(before) else arithmetic(node.op, before, value)
+    rebinds = isinstance(node.op, ast.MatMult)  # tensors have no in-place `@=`
+    result = before if _in_place(before) and not rebinds else arithmetic(node.op, before, value)
     if isinstance(result, Host):
         result = replace(result, changing=result.changing or changing_reason(before) or changing_reason(value))
     if isinstance(node.target, ast.Name):
@@ -149,7 +182,11 @@ def _if(node: ast.If, frame: Frame) -> None:
             continue
         scope.names = _copy(before)
         narrowing.assume(node.test, side, frame)
+        confidence = frame.confidence
+        if known is None and memo.runs_once(node, side, body, frame):
+            _doubt(body, frame)
         execute(body, frame)
+        frame.confidence = confidence
         ends.append(scope.names)
     if len(ends) == 2 and known is None:
         _taint(node, ends, frame)
@@ -200,7 +237,7 @@ def _loop(body: list[ast.stmt], frame: Frame, begin: Callable[[], object], *, en
             break
         begin()
         execute(body, frame)
-        end = scope.names
+        end: dict[str, Value] | None = scope.names
         for left in frame.continues:
             end = join_names(end, left)
         frame.continues = []
@@ -329,10 +366,6 @@ def _match(node: ast.Match, frame: Frame) -> None:
         execute(case.body, frame)
         end = join_names(end, scope.names)
     scope.names = end if exhaustive else join_names(end, before)
-
-
-def joined(values: list[Value]) -> Value:
-    return join(*values)
 
 
 _HANDLERS: dict[type[ast.stmt], Callable[[Any, Frame], None]] = {

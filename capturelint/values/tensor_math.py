@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 from capturelint.model import Confidence
@@ -75,7 +74,9 @@ def _arithmetic(op: ast.operator, left: Value, right: Value) -> Value:
         return left
     if isinstance(right, ExternalInstance) and right.cls == "numpy.ndarray":
         return right
-    if isinstance(left, Host) and isinstance(right, Unknown) or isinstance(left, Unknown) and isinstance(right, Host):
+    if (isinstance(left, Host) and isinstance(right, Unknown)) or (
+        isinstance(left, Unknown) and isinstance(right, Host)
+    ):
         reason = changing_reason(left) or changing_reason(right)
         return Host(changing=reason) if reason else UNKNOWN
     return UNKNOWN
@@ -123,7 +124,7 @@ def comparison(op: ast.cmpop, left: Value, right: Value) -> Value:
 
 def _comparison(op: ast.cmpop, left: Value, right: Value) -> Value:
     if isinstance(left, Tensor) or isinstance(right, Tensor):
-        if isinstance(left, Host) and left.is_none or isinstance(right, Host) and right.is_none:
+        if (isinstance(left, Host) and left.is_none) or (isinstance(right, Host) and right.is_none):
             return Host(const=isinstance(op, ast.NotEq), kind="bool")
         return combined((left, right), dtype="bool")
     if isinstance(left, Read) or isinstance(right, Read):
@@ -138,7 +139,9 @@ def _comparison(op: ast.cmpop, left: Value, right: Value) -> Value:
         if changing is None and isinstance(op, (ast.Eq, ast.NotEq)) and left.kind == right.kind == "enum":
             return Host(kind="bool")
         return Host(changing=changing, shape=left.shape and right.shape, kind="bool")
-    return Host(changing=changing_reason(left) or changing_reason(right), kind="bool") if _known(left, right) else UNKNOWN
+    return (
+        Host(changing=changing_reason(left) or changing_reason(right), kind="bool") if _known(left, right) else UNKNOWN
+    )
 
 
 def _known(left: Value, right: Value) -> bool:
@@ -163,7 +166,3 @@ def combined(values: Iterable[Value | None], *, dtype: str | None = None, rank: 
         sure = min((operand.confidence for operand in operands), key=lambda c: c.rank)
         return Tensor(device=Device.HOST, confidence=sure, dtype=dtype, rank=result_rank, changing=changing)
     return Tensor(device=Device.UNKNOWN, confidence=Confidence.POSSIBLE, dtype=dtype, rank=result_rank)
-
-
-def as_fresh(tensor: Tensor) -> Tensor:
-    return replace(tensor, stored=False, changing=None)

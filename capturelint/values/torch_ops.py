@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
 from capturelint.rulebook.op_spec import Condition, EffectKind, OpEffect, OpSpec, Returns
-from capturelint.values import builtins, devices
+from capturelint.values import devices, library
 from capturelint.values.domain import (
     HOST,
     MISSING,
@@ -21,7 +21,6 @@ from capturelint.values.domain import (
     DType,
     External,
     ExternalInstance,
-    Function,
     Host,
     Instance,
     Mapping,
@@ -43,14 +42,47 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as Dict
 
 #: what only a tensor has, so that a receiver of unknown type says something by being asked for it
-_TELLING = frozenset(
-    {EffectKind.HOST_READ, EffectKind.HOST_COPY, EffectKind.DYNAMIC_SHAPE}
-)
+_TELLING = frozenset({EffectKind.HOST_READ, EffectKind.HOST_COPY, EffectKind.DYNAMIC_SHAPE})
 #: third-party modules whose functions do nothing to a GPU; an unknown function of theirs is no gap worth reporting
 _HARMLESS = frozenset(
-    "builtins typing typing_extensions math os sys time logging functools itertools collections dataclasses enum re json"
-    " abc contextlib warnings copy inspect operator random string types pathlib threading weakref gc traceback"
-    " torch.distributed.get_rank torch.distributed.get_world_size einops packaging platform uuid datetime".split()
+    [
+        "builtins",
+        "typing",
+        "typing_extensions",
+        "math",
+        "os",
+        "sys",
+        "time",
+        "logging",
+        "functools",
+        "itertools",
+        "collections",
+        "dataclasses",
+        "enum",
+        "re",
+        "json",
+        "abc",
+        "contextlib",
+        "warnings",
+        "copy",
+        "inspect",
+        "operator",
+        "random",
+        "string",
+        "types",
+        "pathlib",
+        "threading",
+        "weakref",
+        "gc",
+        "traceback",
+        "torch.distributed.get_rank",
+        "torch.distributed.get_world_size",
+        "einops",
+        "packaging",
+        "platform",
+        "uuid",
+        "datetime",
+    ]
 )
 
 
@@ -105,11 +137,12 @@ def call_external(
         effects.extend(_effects(spec, bound, frame))
     else:
         bound = bind(OpSpec(path), receiver, given)
-    handled = builtins.result(path, receiver, given, node, frame)
-    if handled is not None:
-        return handled
-    if path in devices.HANDLERS:
-        return devices.HANDLERS[path](bound, given, frame, effects)
+    for spelling in (path, bound.spec.name):  # as written, then as the tables name it
+        handled = library.result(spelling, receiver, given, node, frame)
+        if handled is not None:
+            return handled
+        if spelling in devices.HANDLERS:
+            return devices.HANDLERS[spelling](bound, given, frame, effects)
     if spec is None:
         return _unlisted(path, receiver, given, node, frame)
     return result_of(spec, receiver, bound.all, bound, frame)
@@ -239,7 +272,10 @@ def _is_kind(value: Value | None, kind: str) -> bool:
         if any(tensor.dtype == "bool" for tensor in tensors(value)):
             return True
         return any(
-            _is_kind(item, kind) for option in options(value) if isinstance(option, Sequence) for item in option.items or ()
+            _is_kind(item, kind)
+            for option in options(value)
+            if isinstance(option, Sequence)
+            for item in option.items or ()
         )
     if kind == "cuda":
         device = devices.device_of(value)
@@ -283,6 +319,9 @@ def result_of(
     if kind == "instance":
         assert returns.target is not None
         named = tuple((name, value) for name, value in bound.values.items())
+        if frame is not None and frame.in_region and returns.target in frame.engine.ops.module_classes:
+            if bound.get("device") is None and frame.default_device is not Device.DEVICE:
+                named = (*named, ("<made in region>", Host(const=True)))
         return ExternalInstance(returns.target, named)
     return _plain(returns, spec)
 
@@ -328,8 +367,13 @@ def _tensor_result(returns: Returns, first: Value | None, values: tuple[Value, .
         value = combined(operands, dtype=_kept_dtype(operands), rank=None)
         return Sequence("tuple", (value, replace(value, dtype="int")))
     if kind == "reduce":
-        dim = bound.get("dim")
-        rank = 0 if dim is None or _absent(dim) else None
+        rank = _reduced_rank(first, bound)
+        dtype = dtype or _reduced_dtype(bound.spec.name, _kept_dtype(operands))
+    if bound.spec.name.rpartition(".")[2] in _SCANS:
+        own = next(tensors(first), None)
+        return combined(
+            operands, dtype=_reduced_dtype("sum", own.dtype if own else None), rank=own.rank if own else None
+        )
     if kind == "tensors":
         value = combined(operands, rank=None)
         if returns.count is None:
@@ -338,6 +382,34 @@ def _tensor_result(returns: Returns, first: Value | None, values: tuple[Value, .
     if kind == "tensor" and rank is None and dtype is None:
         return combined(operands, dtype=None, rank=None)
     return combined(operands, dtype=dtype, rank=rank)
+
+
+#: operators that keep the shape and count in integers, as ``sum`` does
+_SCANS = frozenset({"cumsum", "cumprod", "cumsum_", "cumprod_"})
+
+
+def _reduced_rank(first: Value | None, bound: Bound) -> int | None:
+    """0 without a dimension; with one, one less than the operand's, if that is known and ``keepdim`` is not given."""
+    dim, keep = bound.get("dim"), bound.get("keepdim")
+    if dim is None or _absent(dim):
+        return 0
+    own = next(tensors(first), None)
+    if (
+        own is None
+        or own.rank is None
+        or not isinstance(dim, Host)
+        or (keep is not None and not _is_const(keep, (False,)))
+    ):
+        return None
+    return max(own.rank - 1, 0)
+
+
+def _reduced_dtype(name: str, kind: str | None) -> str | None:
+    """Sums and products of booleans and integers are integers."""
+    last = name.rpartition(".")[2]
+    if last in ("sum", "prod"):
+        return "int" if kind in ("bool", "int") else kind
+    return kind if last in ("amax", "amin", "max", "min") else None
 
 
 def _kept_dtype(operands: list[Value]) -> str | None:
@@ -465,7 +537,3 @@ def call_module(
     bound = bind(spec, target, given)
     effects.extend(_effects(spec, bound, frame))
     return result_of(spec, given.positional[0] if given.positional else None, bound.all, bound, frame)
-
-
-def is_function(value: Value) -> bool:
-    return isinstance(value, Function)

@@ -47,10 +47,29 @@ Handler = Callable[["Value | None", Arguments, ast.AST, Frame], "Value | None"]
 
 #: calling one of these with a function gives (something that acts as) that function
 _TRANSPARENT = frozenset(
-    "torch.compile torch.no_grad torch.inference_mode torch.jit.script torch.jit.trace torch.compiler.disable"
-    " torch._dynamo.disable torch.compiler.allow_in_graph functools.lru_cache functools.cache functools.wraps"
-    " copy.copy copy.deepcopy typing.cast contextlib.contextmanager staticmethod torch.cuda.make_graphed_callables"
-    " torch.nn.parallel.DistributedDataParallel torch.nn.DataParallel weakref.ref weakref.proxy".split()
+    [
+        "torch.compile",
+        "torch.no_grad",
+        "torch.inference_mode",
+        "torch.jit.script",
+        "torch.jit.trace",
+        "torch.compiler.disable",
+        "torch._dynamo.disable",
+        "torch.compiler.allow_in_graph",
+        "functools.lru_cache",
+        "functools.cache",
+        "functools.wraps",
+        "copy.copy",
+        "copy.deepcopy",
+        "typing.cast",
+        "contextlib.contextmanager",
+        "staticmethod",
+        "torch.cuda.make_graphed_callables",
+        "torch.nn.parallel.DistributedDataParallel",
+        "torch.nn.DataParallel",
+        "weakref.ref",
+        "weakref.proxy",
+    ]
 )
 
 
@@ -194,12 +213,17 @@ def _range(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame
         for value in given.positional:
             sure = device_confidence(value)
             if sure is not None:
-                frame.context.record_effects(node, (Effect("loop-bound", sure, "", "stop"),))
+                frame.context.record_effects(node, (Effect("loop-bound", sure, "", "stop"),), frame.confidence)
     changing = next(filter(None, (changing_reason(value) for value in given.positional)), None)
     if any(isinstance(option, Read) for value in given.positional for option in options(value)):
         return Sequence("range", None, Host(kind="int"))
     fixed = all(isinstance(v, Host) and (v.shape or v.const is not MISSING) for v in given.positional)
     return Sequence("range", None, Host(shape=fixed, kind="int", changing=changing), changing)
+
+
+def _islice(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    _range(receiver, Arguments(given.positional[1:]), node, frame)
+    return Sequence("generator", None, element_of(given.positional[0]) if given.positional else UNKNOWN)
 
 
 def _elementwise(kind: str) -> Handler:
@@ -355,6 +379,14 @@ def _children(receiver: Value | None, given: Arguments, node: ast.AST, frame: Fr
 
 
 def _same_object(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value | None:
+    """``module.cuda()`` gives the module; one that was made in the region has its weights on the CPU still."""
+    path = getattr(node, "func", None)
+    if frame.context is not None and isinstance(path, ast.Attribute) and path.attr in ("cuda", "to"):
+        if any(isinstance(o, ExternalInstance) and o.argument("<made in region>") for o in options(receiver)):
+            effect = Effect(
+                "host-to-device", Confidence.LIKELY, "a module made in the region has its weights on the CPU"
+            )
+            frame.context.record_effects(node, (effect,), frame.confidence)
     return receiver
 
 
@@ -366,7 +398,7 @@ def _graph_context(path: str) -> Handler:
     names = ("cuda_graph", "pool", "stream", "capture_error_mode")
 
     def handler(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
-        return ExternalInstance(path, (*zip(names, given.positional), *given.keywords))
+        return ExternalInstance(path, (*zip(names, given.positional, strict=False), *given.keywords))
 
     return handler
 
@@ -394,6 +426,7 @@ _RESULTS: dict[str, Handler] = {
     "builtins.bool": _number("bool"),
     "builtins.type": _type,
     "functools.partial": _partial,
+    "itertools.islice": _islice,
     "collections.OrderedDict": _dict,
     "collections.defaultdict": lambda receiver, given, node, frame: Mapping(),
     "collections.deque": _elementwise("list"),

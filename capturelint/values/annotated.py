@@ -30,7 +30,18 @@ if TYPE_CHECKING:
     from capturelint.values.scope import Scope
 
 _SCALARS = {"int", "float", "bool", "str", "bytes", "complex"}
-_SEQUENCES = {"list", "List", "Sequence", "Iterable", "Iterator", "set", "Set", "MutableSequence", "Collection", "deque"}
+_SEQUENCES = {
+    "list",
+    "List",
+    "Sequence",
+    "Iterable",
+    "Iterator",
+    "set",
+    "Set",
+    "MutableSequence",
+    "Collection",
+    "deque",
+}
 _MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict"}
 _TENSORS = {
     "torch.Tensor", "torch.FloatTensor", "torch.LongTensor", "torch.IntTensor", "torch.BoolTensor", "torch.HalfTensor",
@@ -134,8 +145,10 @@ def _instance(engine: Engine, option: Value, name: str, device: Device | None) -
         path, last = option.path, option.path.rpartition(".")[2]
         if path in _TENSORS or (last == "Tensor" and path.startswith("torch")):
             tensor = annotated_tensor(name, device)
-            return tensor if last not in _TENSOR_DTYPES else Tensor(
-                device=tensor.device, confidence=tensor.confidence, dtype=_TENSOR_DTYPES[last]
+            return (
+                tensor
+                if last not in _TENSOR_DTYPES
+                else Tensor(device=tensor.device, confidence=tensor.confidence, dtype=_TENSOR_DTYPES[last])
             )
         if last in _SCALARS:
             return Host(kind=last)

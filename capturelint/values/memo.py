@@ -1,0 +1,112 @@
+"""Code that runs once: ``if self.x is None: self.x = ...`` has run in the warm-up before a capture gets to it.
+
+What such code does to the device is a hazard only where nothing ran before, which this code alone can't tell.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, store_targets
+from capturelint.values.scope import Scope
+
+if TYPE_CHECKING:
+    from capturelint.values.frame import Frame
+
+
+def runs_once(node: ast.If, side: bool, body: list[ast.stmt], frame: Frame) -> bool:
+    """Whether a branch runs only until it has set what the test asks for."""
+    return any(_sets(body, name, frame) for name in unset(node.test, side) if _outlives(name, frame))
+
+
+def rest_runs_once(node: ast.If, rest: list[ast.stmt], frame: Frame) -> bool:
+    """``if self.x is not None: return`` and then code that sets ``self.x``."""
+    if node.orelse or not node.body or not isinstance(node.body[-1], (ast.Return, ast.Continue)):
+        return False
+    return runs_once(node, False, rest, frame)
+
+
+def unset(test: ast.expr, holds: bool) -> set[str]:
+    """The names and attributes that are not set yet when the test holds (or fails)."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return unset(test.operand, not holds)
+    if isinstance(test, ast.BoolOp):
+        # `a is None or too_small` is the same idiom; for `set and ...` failing, either may be the reason
+        return {name for part in test.values for name in unset(part, holds)}
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return _compared(test, holds)
+    if isinstance(test, ast.Call) and last_name(test.func) == "hasattr" and len(test.args) == 2:
+        return set() if holds else _attribute(test)
+    name = dotted_name(test)
+    return {name} if name is not None and not holds else set()
+
+
+def _compared(test: ast.Compare, holds: bool) -> set[str]:
+    operator, other = test.ops[0], test.comparators[0]
+    if isinstance(operator, (ast.Is, ast.IsNot)) and isinstance(other, ast.Constant) and other.value is None:
+        if isinstance(operator, ast.Is) is not holds:
+            return set()
+        if isinstance(test.left, ast.Call) and last_name(test.left.func) == "getattr":
+            return _attribute(test.left)
+        if (
+            isinstance(test.left, ast.Call)
+            and isinstance(test.left.func, ast.Attribute)
+            and test.left.func.attr == "get"
+        ):
+            name = dotted_name(test.left.func.value)
+        else:
+            name = dotted_name(test.left.value if isinstance(test.left, ast.NamedExpr) else test.left)
+        return {name} if name is not None else set()
+    if isinstance(operator, (ast.In, ast.NotIn)) and isinstance(operator, ast.NotIn) is holds:
+        name = dotted_name(other)
+        return {name} if name is not None else set()
+    return set()
+
+
+def _attribute(call: ast.Call) -> set[str]:
+    if len(call.args) < 2:
+        return set()
+    base, name = dotted_name(call.args[0]), call.args[1]
+    if base is None or not isinstance(name, ast.Constant) or not isinstance(name.value, str):
+        return set()
+    return {f"{base}.{name.value}"}
+
+
+def _outlives(name: str, frame: Frame) -> bool:
+    """Attributes and module-level names outlive the call; a local name does not."""
+    if "." in name:
+        return True
+    return not isinstance(frame.scope, Scope) or name not in frame.scope.ever or name in frame.scope.global_names
+
+
+def _sets(body: list[ast.stmt], name: str, frame: Frame) -> bool:
+    attribute = name.rpartition(".")[2]
+    for statement in body:
+        for node in ast.walk(statement):
+            for target in store_targets(node):
+                while isinstance(target, ast.Subscript):
+                    target = target.value
+                if dotted_name(target) == name:
+                    return True
+            if isinstance(node, ast.Call):
+                if last_name(node.func) in ("append", "add", "update", "setdefault", "setattr", "register_buffer"):
+                    if isinstance(node.func, ast.Attribute) and dotted_name(node.func.value) == name:
+                        return True
+                    if any(isinstance(each, ast.Constant) and each.value == attribute for each in node.args):
+                        return True
+                if "." in name and _callee_sets(node, attribute, frame):
+                    return True
+    return False
+
+
+def _callee_sets(call: ast.Call, attribute: str, frame: Frame) -> bool:
+    """``self._build()`` where ``_build`` is a method that stores the attribute."""
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    info: FunctionInfo | None = frame.function
+    while info is not None and info.owner is None:
+        info = info.parent
+    if info is None or info.owner is None:
+        return False
+    return any(method.name == call.func.attr for method, _ in info.owner.attribute_stores(attribute))
