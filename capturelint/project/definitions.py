@@ -156,16 +156,25 @@ def store_targets(statement: ast.AST) -> list[ast.expr]:
     return flat
 
 
+#: nodes that say nothing by themselves: contexts and operators
+_SILENT = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+_NODES = frozenset(
+    cls
+    for cls in vars(ast).values()
+    if isinstance(cls, type) and issubclass(cls, ast.AST) and not issubclass(cls, _SILENT)
+)
+CHILDLESS = frozenset((ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal, ast.alias))
+
+
 def children(node: ast.AST) -> list[ast.AST]:
-    """A node's child nodes in order; the same as ``ast.iter_child_nodes``, at half its cost."""
+    """A node's child nodes in order, without contexts and operators; several times as fast as ``ast``'s own."""
+    if node.__class__ in CHILDLESS:
+        return []
     found: list[ast.AST] = []
-    for name in node._fields:
-        value = getattr(node, name, None)
-        if isinstance(value, list):
-            for item in value:
-                if isinstance(item, ast.AST):
-                    found.append(item)
-        elif isinstance(value, ast.AST):
+    for value in node.__dict__.values():
+        if value.__class__ is list:
+            found.extend([item for item in value if item.__class__ in _NODES])
+        elif value.__class__ in _NODES:
             found.append(value)
     return found
 
@@ -176,7 +185,7 @@ def walk_own(node: ast.AST, *, into_nested: bool = False) -> Iterator[ast.AST]:
     while stack:
         child = stack.pop()
         yield child
-        if into_nested or not isinstance(child, _SCOPES):
+        if child.__class__ not in CHILDLESS and (into_nested or not isinstance(child, _SCOPES)):
             stack.extend(children(child)[::-1])
 
 

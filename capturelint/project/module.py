@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from capturelint.errors import SourceError
-from capturelint.project.definitions import ClassInfo, FunctionInfo, children
+from capturelint.project.definitions import CHILDLESS, ClassInfo, FunctionInfo, children
 from capturelint.project.uses import Uses, find_uses
 from capturelint.source.decoding import decode
 from capturelint.source.files import SourceFile
@@ -189,8 +189,7 @@ class _Indexer:
                 if id(current) not in self.module.classes:
                     self._class(current, prefix)
                 prefix = self.module.classes[id(current)].qualname + "."
-            for child in children(current):
-                stack.append((child, prefix, parent))
+            stack.extend([(child, prefix, parent) for child in children(current) if child.__class__ not in CHILDLESS])
 
 
 def imported_names(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, ImportedName]]:

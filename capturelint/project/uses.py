@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from capturelint.project.definitions import FunctionInfo, children, last_name, store_targets
+from capturelint.project.definitions import CHILDLESS, FunctionInfo, children, last_name, store_targets
 
 _STORING = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)
 
@@ -40,11 +40,12 @@ def find_uses(tree: ast.Module, functions: dict[int, FunctionInfo]) -> Uses:
             _store(uses, node, holder)
             if isinstance(node, (ast.With, ast.AsyncWith)):
                 uses.withs.append((holder, node))
-        elif isinstance(node, ast.Global) and holder is not None:
-            for name in node.names:
-                uses.globals.setdefault(name, []).append(holder)
         for child in children(node):
-            stack.append((child, holder))
+            if child.__class__ not in CHILDLESS:
+                stack.append((child, holder))
+            elif child.__class__ is ast.Global and holder is not None:
+                for name in child.names:
+                    uses.globals.setdefault(name, []).append(holder)
     return uses
 
 
