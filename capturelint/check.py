@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from capturelint.config import Config
+from capturelint.errors import CaptureLintError
 from capturelint.model import CheckResult, Confidence, Diagnostic
 from capturelint.rulebook import load_rulebook
 from capturelint.source.files import SourceFile, find_sources
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from capturelint.findings import Around
     from capturelint.project.project import Project
     from capturelint.reach import Reach
+    from capturelint.rulebook.presets import Preset
     from capturelint.values.engine import Engine
 
 #: in a tree of at most so many files all are parsed, so that every syntax error is reported
@@ -76,9 +79,11 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
     engine = _engine(project, options.config)
     with watch.stage("regions"):
         searched = chosen if _only_directories(options) else project.files
-        declarations = find_regions(engine, searched, options.config.regions)
+        declarations = find_regions(engine, searched, _patterns(project, options.config))
     with watch.stage("evaluate"):
-        entered = [enter(engine, declaration) for declaration in declarations]
+        entered = [
+            region for declaration in declarations if (region := _guarded(enter, engine, declaration, project=project))
+        ]
     with watch.stage("reach"):
         reaches = reach_all(entered, engine.contexts.values())
         reaches = _relevant(reaches, chosen)
@@ -86,7 +91,7 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
         reached = dict.fromkeys(context for reach in reaches for context in reach.steps)
         paths = {file.path for file in chosen}
         units = [unit for unit in units_of(reached) if unit.module.file.path in paths]
-        hazards = [run_passes(unit) for unit in units]
+        hazards = [found for unit in units if (found := _guarded(run_passes, unit, project=project))]
     with watch.stage("lifecycle"):
         around = _lifecycle(engine, reaches)
     with watch.stage("findings"):
@@ -100,6 +105,25 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
         files=len(chosen),
         timings=watch.seconds,
     )
+
+
+_T = TypeVar("_T")
+
+
+def _guarded(work: Callable[..., _T], *arguments: Any, project: Project) -> _T | None:
+    """A fault of ours in one region or function becomes a diagnostic that names it; the others go on."""
+    try:
+        return work(*arguments)
+    except (KeyboardInterrupt, CaptureLintError):
+        raise
+    except Exception as error:
+        if os.environ.get("CAPTURELINT_DEBUG"):
+            raise
+        subject = arguments[-1]
+        path, line = subject.module.display, getattr(subject.node, "lineno", 1)
+        text = f"internal error: {type(error).__name__}: {error} (please report it; CAPTURELINT_DEBUG=1 shows where)"
+        project.diagnostics.setdefault(path, Diagnostic(path, line, " ".join(text.split())))
+        return None
 
 
 def _load(options: CheckOptions) -> tuple[list[SourceFile], Project]:
@@ -120,15 +144,38 @@ def _engine(project: Project, config: Config) -> Engine:
     from capturelint.values.vocabulary import Vocabulary
 
     words = config.vocabulary
+    presets = _presets(project, config)
+
+    def joined(own: tuple[str, ...], name: str) -> tuple[str, ...]:
+        return (*own, *(word for preset in presets for word in getattr(preset, name)))
+
     vocabulary = Vocabulary(
-        words.synchronizes,
-        words.reads_device,
-        words.capture_safe,
-        words.allows_sync,
-        words.starts_capture,
-        dict(words.predicates),
+        synchronizes=joined(words.synchronizes, "synchronizes"),
+        reads_device=joined(words.reads_device, "reads_device"),
+        capture_safe=joined(words.capture_safe, "capture_safe"),
+        allows_sync=joined(words.allows_sync, "allows_sync"),
+        starts_capture=joined(words.starts_capture, "starts_capture"),
+        breaks=joined((), "breaks"),
+        flags={name: value for preset in presets for name, value in preset.flags.items()},
+        predicates={name: value for preset in presets for name, value in preset.predicates.items()}
+        | dict(words.predicates),
     )
     return Engine(project, load_ops(), vocabulary)
+
+
+def _presets(project: Project, config: Config) -> list[Preset]:
+    """Presets that are always on, that the project's packages or imports switch on, and that config names."""
+    from capturelint.rulebook.presets import choose, load_presets
+
+    found = [preset for preset in load_presets().values() if preset.always or project.uses_package(preset.when)]
+    chosen = choose(config.presets, project.root)
+    return [*found, *(preset for preset in chosen if preset not in found)]
+
+
+def _patterns(project: Project, config: Config) -> list[tuple[str, tuple[str, ...]]]:
+    """Region patterns by the kind that regions found by them get."""
+    contracts = [(preset.name, preset.regions) for preset in _presets(project, config) if preset.regions]
+    return [("config", config.regions), *contracts] if config.regions else contracts
 
 
 def _only_directories(options: CheckOptions) -> bool:

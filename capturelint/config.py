@@ -11,12 +11,15 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from capturelint.errors import ConfigError, UsageError
 from capturelint.model import Confidence, Severity
 from capturelint.source.files import display_path
 from capturelint.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from capturelint.verifier.harness import Harness
 
 PYPROJECT, OWN_FILE = "pyproject.toml", "capturelint.toml"
 _TABLE = ("tool", "capturelint")
@@ -56,6 +59,8 @@ class Config:
     #: gitignore patterns relative to the project's root, and the selectors that they switch off
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    #: how the verifier calls regions
+    harness: tuple[Harness, ...] = ()
     source: str | None = None
 
 
@@ -158,6 +163,7 @@ class _Reader:
             "torch-version": self.version,
             "per-file-ignores": self.ignores_by_file,
             "vocabulary": self.vocabulary,
+            "harness": self.harness,
         }
         return Config(**self.fields(table, readers), source=self.source)
 
@@ -172,6 +178,14 @@ class _Reader:
             "predicates": reader.flags_by_name,
         }
         return Vocabulary(**reader.fields(self.table(key, value), readers))
+
+    def harness(self, key: str, value: Any) -> tuple[Harness, ...]:
+        from capturelint.verifier.harness import read_entry
+
+        if not isinstance(value, list):
+            raise self.error(key, f"should be an array of tables, not {_kind(value)}")
+        shown = ".".join((*self.prefix, key))
+        return tuple(read_entry(entry, self.source, f"{shown}[{index}]") for index, entry in enumerate(value))
 
     def fields(self, table: Mapping[str, Any], readers: Mapping[str, Callable[[str, Any], Any]]) -> dict[str, Any]:
         for key in table:

@@ -9,6 +9,7 @@ import click
 from capturelint.cli import options
 from capturelint.cli.notes import write_notes
 from capturelint.cli.output import note, parse_destinations, write_reports
+from capturelint.cli.verifying import harness_options, run_verifier, write_verifier_notes
 from capturelint.model import Confidence, Severity
 from capturelint.report.formats import FORMATS, ReportOptions
 
@@ -37,6 +38,12 @@ from capturelint.report.formats import FORMATS, ReportOptions
 @options.force_exclude_option
 @options.jobs_option
 @options.color_option
+@click.option(
+    "--verify-on-gpu", is_flag=True, help="Run the regions with findings on a GPU. THIS RUNS THE CODE that is checked."
+)
+@click.option("--verify-if-possible", is_flag=True, help="The same, where there is a GPU; else check alone.")
+@click.option("--only-confirmed", is_flag=True, help="Fail for findings alone that the verifier confirmed.")
+@harness_options
 @click.option("--verbose", "-v", is_flag=True, help="Show why, and every call on the way.")
 @click.option("--quiet", "-q", is_flag=True, help="Show findings and nothing else.")
 @click.option("--timings", is_flag=True, help="Show on stderr how long each stage took.")
@@ -54,13 +61,20 @@ def command(
     force_exclude: bool,
     jobs: int | None,
     color: str,
+    verify_on_gpu: bool,
+    verify_if_possible: bool,
+    only_confirmed: bool,
+    harness_files: tuple[Path, ...],
+    time_limit: float,
+    workers: int,
+    memory_limit: int,
     verbose: bool,
     quiet: bool,
     timings: bool,
 ) -> int:
     """Check the code that CUDA graphs capture, in files and directories (default: the working directory).
 
-    None of the code that is checked runs. Exit status: 0 when nothing fails, 1 for findings that fail and files that
+    None of the code that is checked runs, unless --verify-on-gpu or --verify-if-possible says so. Exit status: 0 when nothing fails, 1 for findings that fail and files that
     could not be checked, 2 when the run itself went wrong.
     """
     from capturelint.check import check_paths
@@ -78,9 +92,31 @@ def command(
         jobs=jobs,
     )
     result = check_paths(run)
+    verified = None
+    if verify_on_gpu or verify_if_possible:
+        from capturelint.verifier.parent import NoGpu
+
+        try:
+            verified = run_verifier(
+                result,
+                run,
+                harness_files,
+                time_limit=time_limit,
+                workers=workers,
+                memory_limit=memory_limit,
+                only_findings=True,
+                quiet=quiet,
+            )
+            result = verified.result
+        except NoGpu as error:
+            if not verify_if_possible:
+                raise
+            note(f"not verified: {error}")
     required = require_regions or run.config.require_regions
     write_reports(result, destinations, ReportOptions(LineReader(), verbose=verbose, quiet=quiet), color)
     write_notes(result, paths, required=required, quiet=quiet)
+    if verified is not None:
+        write_verifier_notes(verified, quiet=quiet)
     if timings:
         for stage, seconds in result.timings.items():
             note(f"{stage:<12} {seconds:8.3f} s")
@@ -89,5 +125,6 @@ def command(
         Severity(fail_on) if fail_on else run.config.fail_on,
         run.min_confidence,
         exit_zero,
+        only_confirmed,
         require_regions=required,
     )

@@ -153,6 +153,8 @@ def _names(target: ast.expr, name: str) -> bool:
 
 def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> Iterator[_Rebinding]:
     read: dict[tuple[Site, str], None] = {}
+    # what the region itself runs is CG502's business, unless it replays, which captured code cannot
+    entered = {context.function for context in reach.steps} - {reach.entered.declaration.holder}
     for context in reach.steps:
         for owner, name in context.attributes_read:
             if isinstance(owner, Site):
@@ -166,7 +168,7 @@ def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> 
         if not _static_input(value) and not _stored_in(reach, site, name):
             continue
         for module, function, statement, target in _attribute_bindings(engine, site, name):
-            if function is not None and surroundings.prepares(function, statement):
+            if function is not None and (function in entered or surroundings.prepares(function, statement)):
                 continue
             if not _binds_anew(target, statement, value) or not _is_tensor(engine, module, function, statement):
                 continue

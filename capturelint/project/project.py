@@ -129,6 +129,16 @@ class Project:
         relative = Path(*dotted.split("."))
         return any((root / relative) in self._directories for root in self.import_roots())
 
+    def uses_package(self, names: Sequence[str]) -> bool:
+        """Whether the project is one of these packages, or imports one."""
+        for name in names:
+            if self.find_module(name) is not None:
+                return True
+            needles = (f"import {name}".encode(), f"from {name}".encode())
+            if any(needle in self.content(file) for file in self.files for needle in needles):
+                return True
+        return False
+
     # -- reverse questions -------------------------------------------------------------------------------------------
 
     def content(self, file: SourceFile) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from capturelint.project.module import Module
 from capturelint.regions import begin_end, compiled, configured, graph_context, graphed_callables, marked
@@ -21,7 +21,9 @@ _FINDERS: tuple[tuple[tuple[bytes, ...], Callable[[Engine, Module], Iterator[Dec
 NEEDLES = tuple(needle for needles, _ in _FINDERS for needle in needles)
 
 
-def find_regions(engine: Engine, files: Iterable[SourceFile], patterns: tuple[str, ...] = ()) -> list[Declaration]:
+def find_regions(
+    engine: Engine, files: Iterable[SourceFile], patterns: Sequence[tuple[str, tuple[str, ...]]] = ()
+) -> list[Declaration]:
     """The regions that ``files`` declare, in the order of files and lines, and those that config names."""
     found: list[Declaration] = []
     chosen = {file.path for file in files}
@@ -36,12 +38,11 @@ def find_regions(engine: Engine, files: Iterable[SourceFile], patterns: tuple[st
         if module is not None:
             for find in finders:
                 found.extend(find(engine, module))
-    if patterns:
-        declared = {id(each.node) for each in found}
-        found.extend(
-            each
-            for each in configured.find(engine, patterns)
-            if id(each.node) not in declared and each.module.file.path in chosen
-        )
+    declared = {id(each.node) for each in found}
+    for kind, names in patterns:
+        for each in configured.find(engine, names, kind):
+            if id(each.node) not in declared and each.module.file.path in chosen:
+                declared.add(id(each.node))
+                found.append(each)
     found.sort(key=lambda each: (each.module.display, each.line, each.kind))
     return found

@@ -11,6 +11,7 @@ from capturelint.values.domain import (
     ClassValue,
     Device,
     Function,
+    Host,
     Instance,
     Mapping,
     Sequence,
@@ -95,6 +96,9 @@ def widened(engine: Engine, function: Function, bound: dict[str, Value]) -> dict
         value = bound.get(parameter.arg)
         if isinstance(value, Instance):
             wide[parameter.arg] = engine.generic_instance(value.site.cls)
+            continue
+        if isinstance(value, Host) and (value.const is None or isinstance(value.const, (bool, str))):
+            wide[parameter.arg] = value  # flags choose branches: there are few of them, and they matter
             continue
         declared = annotated.value_of(engine, parameter.annotation, scope, parameter.arg)
         if declared is not None:

@@ -84,6 +84,8 @@ def _get(value: Value, name: str, frame: Frame, node: ast.AST | None) -> Value:
         return BoundExternal(f"builtins.{_builtin_kind(value)}.{name}", value)
     if isinstance(value, Partial) and name == "func":
         return value.function
+    if isinstance(value, DeviceValue) and name == "type":
+        return _device_type(value)
     if isinstance(value, Unknown) and name in _TENSOR_FACTS:
         return _TENSOR_FACTS[name]
     if isinstance(value, (Unknown, BoundExternal, Function)):
@@ -97,6 +99,13 @@ _TENSOR_FACTS: dict[str, Value] = {
     "dtype": DType(),
     "shape": Sequence("tuple", None, SIZE),
 }
+
+
+def _device_type(value: DeviceValue) -> Value:
+    """``device.type``: the GPU is "cuda" (code for other devices is not what is captured here)."""
+    if value.device is Device.UNKNOWN or value.confidence is Confidence.POSSIBLE:
+        return Host(kind="str")
+    return Host(const="cuda" if value.device is Device.DEVICE else "cpu", kind="str")
 
 
 def _named_field(value: Sequence, name: str) -> Value | None:
@@ -130,6 +139,12 @@ def value_attribute(engine: Engine, tensor: Tensor, name: str) -> Value:
 
     spec = engine.ops.lookup(f"torch.Tensor.{name}")
     assert spec is not None
+    if (
+        name in ("is_cuda", "is_cpu")
+        and tensor.device is not Device.UNKNOWN
+        and tensor.confidence > Confidence.POSSIBLE
+    ):
+        return Host(const=tensor.on_device is (name == "is_cuda"), kind="bool")
     return result_of(spec, tensor, (tensor,))
 
 

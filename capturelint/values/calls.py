@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
+from capturelint.project.definitions import last_name
 from capturelint.values import attributes, hierarchy, library, torch_ops
 from capturelint.values.domain import (
     UNKNOWN,
@@ -174,6 +175,8 @@ def _call_function(
         if vocabulary.matches(name, vocabulary.reads_device):
             collector.effects.append(Effect("host-read", sure, f"`{info.name}` reads from the device (config)"))
             return frame.engine.host_call(target, given)
+        if vocabulary.breaks and any(last_name(each) in vocabulary.breaks for each in info.decorators):
+            sure = Confidence.POSSIBLE  # it may leave the capture and run eagerly
         return frame.engine.enter(target, given, node, frame, sure)
     return frame.engine.host_call(target, given)
 

@@ -38,15 +38,23 @@ def growth_reason(method: FunctionInfo, name: str, node: ast.AST) -> str | None:
     return f"`{name}` grows in {method.qualname} ({method.module.display}:{node.lineno})"
 
 
+_SETTING_UP = (
+    "init", "setup", "build", "create", "make", "configure", "allocate", "alloc", "load", "from", "post", "process",
+    "register", "compile", "prepare_model", "finalize",
+)  # fmt: skip
+
+
 def constructs(method: FunctionInfo, seen: set[FunctionInfo]) -> bool:
-    """Whether a method only runs while its object is made: every call of it in the class stands in such a method."""
-    if method.name in ("__init__", "__post_init__", "__new__"):
+    """Whether a method only runs while its object is made: it says so, or every call of it stands in such a method."""
+    if method.name in ("__init__", "__post_init__", "__new__", "__init_subclass__", "__setstate__"):
         return True
     if method.owner is None or method in seen:
         return False
     seen.add(method)
     callers = [holder for holder, _ in method.module.calls_named(method.name) if holder is not None]
-    return bool(callers) and all(holder.owner is method.owner and constructs(holder, seen) for holder in callers)
+    if callers:
+        return all(holder.owner is not None and constructs(holder, seen) for holder in callers)
+    return method.name.strip("_").partition("_")[0] in _SETTING_UP and not method.name.startswith("init_forward")
 
 
 def _captures(method: FunctionInfo) -> bool:

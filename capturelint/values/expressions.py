@@ -14,7 +14,9 @@ from capturelint.values.domain import (
     Function,
     Host,
     Mapping,
+    Read,
     Sequence,
+    Tensor,
     Value,
     changing_reason,
     device_confidence,
@@ -39,7 +41,18 @@ def evaluate(node: ast.expr, frame: Frame) -> Value:
 
 def truth(node: ast.expr, frame: Frame) -> bool | None:
     """Evaluates a test; its truth where that is known at capture. A device tensor here is somebody's hazard."""
-    return truth_of(evaluate(node, frame), node, frame)
+    value = evaluate(node, frame)
+    known = truth_of(value, node, frame)
+    return known if known is not None else _flag(node, value, frame)
+
+
+def _flag(node: ast.expr, value: Value, frame: Frame) -> bool | None:
+    """A host flag whose name says what it is inside a region (``self.use_cuda_graph``)."""
+    if not frame.in_region or not isinstance(node, (ast.Name, ast.Attribute)):
+        return None
+    if any(isinstance(option, (Tensor, Read)) for option in options(value)):
+        return None
+    return frame.engine.vocabulary.flag(node.attr if isinstance(node, ast.Attribute) else node.id)
 
 
 def truth_of(value: Value, node: ast.expr, frame: Frame) -> bool | None:
@@ -155,7 +168,10 @@ def _boolean(node: ast.BoolOp, frame: Frame) -> Value:
     for index, operand in enumerate(node.values):
         value = evaluate(operand, frame)
         last = index == len(node.values) - 1
-        known = truth_of(value, operand, frame) if not last else None
+        known = None
+        if not last:
+            known = truth_of(value, operand, frame)
+            known = known if known is not None else _flag(operand, value, frame)
         if not last and known is is_and:
             undo.append(narrowing.assume(operand, is_and, frame))
             continue

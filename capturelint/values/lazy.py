@@ -48,7 +48,10 @@ def bindings_of(node: ast.AST) -> dict[str, list[Binding]]:
         elif isinstance(part, ast.Starred):
             target(part.value, kind, value, path)
 
+    fallbacks = _fallbacks(node)
     for child in walk_own(node):
+        if id(child) in fallbacks:
+            continue
         if isinstance(child, ast.Assign):
             for each in child.targets:
                 target(each, "value", child.value)
@@ -78,6 +81,24 @@ def bindings_of(node: ast.AST) -> dict[str, list[Binding]]:
                 if isinstance(child.func.value, ast.Name):
                     add(child.func.value.id, Binding("mutate-append", child))
     return found
+
+
+def _fallbacks(node: ast.AST) -> set[int]:
+    """Statements that run only where an import fails: a machine that captures has its optional packages."""
+    found: set[int] = set()
+    for child in walk_own(node):
+        if isinstance(child, ast.Try) and any(isinstance(each, (ast.Import, ast.ImportFrom)) for each in child.body):
+            for handler in child.handlers:
+                names = {last_name(each) for each in _exceptions(handler)}
+                if names & {"ImportError", "ModuleNotFoundError", "Exception"} or handler.type is None:
+                    found.update(id(each) for statement in handler.body for each in ast.walk(statement))
+    return found
+
+
+def _exceptions(handler: ast.ExceptHandler) -> list[ast.expr]:
+    if handler.type is None:
+        return []
+    return handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
 
 
 #: evaluates one expression in a lazy scope; given by the engine, so that this file needs no evaluator

@@ -183,7 +183,7 @@ def _if(node: ast.If, frame: Frame) -> None:
         scope.names = _copy(before)
         narrowing.assume(node.test, side, frame)
         confidence = frame.confidence
-        if known is None and memo.runs_once(node, side, body, frame):
+        if known is None and (memo.runs_once(node, side, body, frame) or _trains(node.test, side)):
             _doubt(body, frame)
         execute(body, frame)
         frame.confidence = confidence
@@ -191,6 +191,15 @@ def _if(node: ast.If, frame: Frame) -> None:
     if len(ends) == 2 and known is None:
         _taint(node, ends, frame)
     scope.names = ends[0] if len(ends) == 1 else join_names(ends[0], ends[1])
+
+
+def _trains(test: ast.expr, side: bool) -> bool:
+    """``if self.training:``: what is captured for inference has left training mode."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _trains(test.operand, not side)
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return side and any(_trains(part, side) for part in test.values)
+    return side and isinstance(test, ast.Attribute) and test.attr == "training"
 
 
 def _taint(node: ast.If, ends: list[dict[str, Value] | None], frame: Frame) -> None:

@@ -246,7 +246,7 @@ def holds(when: Condition, bound: Bound) -> bool:
         return True
     if any(_absent(bound.get(name)) for name in when.given):
         return False
-    if any(not _absent(bound.get(name)) for name in when.not_given):
+    if any(not _left_out(bound, name) for name in when.not_given):
         return False
     for name, values in when.const:
         if not _is_const(bound.get(name), values):
@@ -259,6 +259,15 @@ def holds(when: Condition, bound: Bound) -> bool:
 
 def _absent(value: Value | None) -> bool:
     return value is None or (isinstance(value, Host) and value.is_none)
+
+
+def _left_out(bound: Bound, name: str) -> bool:
+    """Not passed, or None with nothing passed behind it: ``where(mask, None, 0)`` is no one-argument ``where``."""
+    if not _absent(bound.get(name)):
+        return False
+    params = bound.spec.params
+    later = params[params.index(name) + 1 :] if name in params else ()
+    return all(_absent(bound.get(each)) for each in later) or name not in bound.values
 
 
 def _is_const(value: Value | None, values: tuple[object, ...]) -> bool:

@@ -24,13 +24,18 @@ _ALIASES = (
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Dotted names or ``*`` patterns. ``predicates`` gives the value that a predicate has inside a region."""
+    """Dotted names or ``*`` patterns. ``predicates`` and ``flags`` give values inside a region.
+
+    ``breaks`` are decorators whose functions may leave the capture.
+    """
 
     synchronizes: tuple[str, ...] = ()
     reads_device: tuple[str, ...] = ()
     capture_safe: tuple[str, ...] = ()
     allows_sync: tuple[str, ...] = ()
     starts_capture: tuple[str, ...] = ()
+    breaks: tuple[str, ...] = ()
+    flags: dict[str, bool] = field(default_factory=dict)
     predicates: dict[str, bool] = field(default_factory=dict)
 
     def canonical(self, dotted: str) -> str:
@@ -45,6 +50,10 @@ class Vocabulary:
             return self.predicates[dotted]
         last = dotted.rpartition(".")[2]
         return self.predicates.get(last)
+
+    def flag(self, name: str) -> bool | None:
+        """The value of a host flag inside a region, by the last part of its name."""
+        return next((value for pattern, value in self.flags.items() if fnmatch.fnmatchcase(name, pattern)), None)
 
     @staticmethod
     def matches(dotted: str, patterns: Iterable[str]) -> bool:

@@ -1,0 +1,115 @@
+"""The presets of ``rules/presets/``: what an engine's own names mean while a graph records. Data, one file an engine.
+
+A preset is on when the project is, or imports, one of the packages under ``when`` (without ``when``: always), or when
+config names it. A user's own preset is a file of the same form, named in config by its path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from capturelint.errors import RulebookError, UsageError
+from capturelint.rulebook.location import rules_directory
+
+_LISTS = ("when", "breaks", "allows-sync", "capture-safe", "synchronizes", "reads-device", "starts-capture", "regions")
+_TABLES = ("predicates", "flags")
+_KEYS = ("version", "name", "summary", *_LISTS, *_TABLES)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """``predicates`` are functions and ``flags`` patterns of host flags, with their value inside a region.
+
+    ``breaks``: decorators of functions that may leave the capture. ``allows_sync``: context managers whose body is
+    meant to synchronize. ``starts_capture``: context managers and wrapper classes that record. ``regions``: patterns as
+    in config, for methods that an engine captures by contract.
+    """
+
+    name: str
+    summary: str
+    when: tuple[str, ...] = ()
+    breaks: tuple[str, ...] = ()
+    allows_sync: tuple[str, ...] = ()
+    capture_safe: tuple[str, ...] = ()
+    synchronizes: tuple[str, ...] = ()
+    reads_device: tuple[str, ...] = ()
+    starts_capture: tuple[str, ...] = ()
+    regions: tuple[str, ...] = ()
+    predicates: Mapping[str, bool] = field(default_factory=dict)
+    flags: Mapping[str, bool] = field(default_factory=dict)
+
+    @property
+    def always(self) -> bool:
+        return not self.when
+
+
+@lru_cache(maxsize=4)
+def load_presets(directory: Path | None = None) -> Mapping[str, Preset]:
+    """The presets that come with capturelint, by name. Raises RulebookError."""
+    folder = (directory or rules_directory()) / "presets"
+    found = [read_preset(path) for path in sorted(folder.glob("*.yaml"))]
+    return {preset.name: preset for preset in found}
+
+
+def choose(names: Iterable[str], root: Path) -> list[Preset]:
+    """The presets that config asks for, by name or as the path of a file. Raises UsageError for an unknown one."""
+    known = load_presets()
+    chosen: list[Preset] = []
+    for name in names:
+        if name in known:
+            chosen.append(known[name])
+        elif name.endswith((".yaml", ".yml")):
+            path = root / name
+            if not path.is_file():
+                raise UsageError(f"preset file {name} does not exist")
+            chosen.append(read_preset(path))
+        else:
+            raise UsageError(f"unknown preset {name!r}; there are {', '.join(sorted(known))}, or give a .yaml file")
+    return chosen
+
+
+def read_preset(path: Path) -> Preset:
+    """Reads and checks one preset file. Raises RulebookError that names file and key."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise RulebookError(f"{path.name}: {str(error).splitlines()[0]}") from error
+    if not isinstance(data, dict):
+        raise RulebookError(f"{path.name}: should be a mapping")
+    unknown = [key for key in data if key not in _KEYS]
+    if unknown:
+        raise RulebookError(f"{path.name}: {unknown[0]}: unknown key; there are {', '.join(_KEYS)}")
+    if data.get("version") != 1:
+        raise RulebookError(f"{path.name}: version: should be 1")
+    lists = {key.replace("-", "_"): _words(path, key, data.get(key, [])) for key in _LISTS}
+    tables = {key: _switches(path, key, data.get(key, {})) for key in _TABLES}
+    return Preset(_text(path, "name", data), _text(path, "summary", data), **lists, **tables)  # type: ignore[arg-type]
+
+
+def _text(path: Path, key: str, data: Mapping[str, Any]) -> str:
+    value = data.get(key)
+    if not isinstance(value, str) or not value:
+        raise RulebookError(f"{path.name}: {key}: should be text")
+    return value
+
+
+def _words(path: Path, key: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise RulebookError(f"{path.name}: {key}: should be a list of names")
+    return tuple(value)
+
+
+def _switches(path: Path, key: str, value: object) -> Mapping[str, bool]:
+    if not isinstance(value, dict):
+        raise RulebookError(f"{path.name}: {key}: should be a table of name: true or false")
+    for name, switch in value.items():
+        if not isinstance(name, str) or not isinstance(switch, bool):
+            raise RulebookError(f"{path.name}: {key}.{name}: should be true or false")
+    return dict(value)
