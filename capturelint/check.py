@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from capturelint.findings import Around
     from capturelint.project.project import Project
     from capturelint.reach import Reach
+    from capturelint.regions.declaration import Declaration
     from capturelint.rulebook.presets import Preset
     from capturelint.values.engine import Engine
 
@@ -78,24 +79,25 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
         chosen, project = _load(options)
     engine = _engine(project, options.config)
     with watch.stage("regions"):
-        searched = chosen if _only_directories(options) else project.files
+        narrow = _only_directories(options) and len(chosen) < len(project.files)
+        searched = chosen if narrow else project.files
         declarations = find_regions(engine, searched, _patterns(project, options.config))
     with watch.stage("evaluate"):
         entered = [
             region for declaration in declarations if (region := _guarded(enter, engine, declaration, project=project))
         ]
     with watch.stage("reach"):
-        reaches = reach_all(entered, engine.contexts.values())
+        reaches = reach_all(engine, entered)
         reaches = _relevant(reaches, chosen)
     with watch.stage("passes"):
         reached = dict.fromkeys(context for reach in reaches for context in reach.steps)
         paths = {file.path for file in chosen}
         units = [unit for unit in units_of(reached) if unit.module.file.path in paths]
-        hazards = [found for unit in units if (found := _guarded(run_passes, unit, project=project))]
+        hazards = [opened for unit in units if (opened := _guarded(run_passes, unit, project=project))]
     with watch.stage("lifecycle"):
         around = _lifecycle(engine, reaches)
     with watch.stage("findings"):
-        found = findings.build(rulebook, codes, hazards, around, reaches, options)
+        found, hidden = findings.build(rulebook, codes, hazards, around, reaches, options)
         found = findings.suppressed(rulebook, codes, found, chosen, project, options)
     _parse_rest(project, chosen, options)
     return CheckResult(
@@ -103,6 +105,8 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
         regions=tuple(sorted((reach.region() for reach in reaches), key=lambda region: region.sort_key)),
         diagnostics=_diagnostics(project, chosen),
         files=len(chosen),
+        hidden=hidden,
+        notes=_notes(declarations, options.config) if searched is project.files else (),
         timings=watch.seconds,
     )
 
@@ -124,6 +128,17 @@ def _guarded(work: Callable[..., _T], *arguments: Any, project: Project) -> _T |
         text = f"internal error: {type(error).__name__}: {error} (please report it; CAPTURELINT_DEBUG=1 shows where)"
         project.diagnostics.setdefault(path, Diagnostic(path, line, " ".join(text.split())))
         return None
+
+
+def _notes(declarations: list[Declaration], config: Config) -> tuple[str, ...]:
+    """Region patterns of the config's that match nothing: a misspelt one would check nothing without a word."""
+    from capturelint.regions.configured import matches
+
+    return tuple(
+        f"the region pattern {pattern!r} in {config.source or 'the config'} matches no function"
+        for pattern in config.regions
+        if not any(each.target is not None and matches(pattern, each.module.name, each.name) for each in declarations)
+    )
 
 
 def _load(options: CheckOptions) -> tuple[list[SourceFile], Project]:

@@ -5,6 +5,7 @@ Everything in it is checked when it is loaded; what is wrong is a ConfigError th
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import re
 import sys
@@ -62,6 +63,8 @@ class Config:
     #: how the verifier calls regions
     harness: tuple[Harness, ...] = ()
     source: str | None = None
+    #: what the user should know about where the configuration came from, one line each
+    notes: tuple[str, ...] = ()
 
 
 def load_config(root: Path, explicit: Path | None = None) -> Config:
@@ -74,12 +77,20 @@ def load_config(root: Path, explicit: Path | None = None) -> Config:
     if explicit is not None:
         return parse_config(_read_toml(explicit), display_path(explicit), _prefix_of(explicit))
     for directory in _search_path(root):
-        for file in (directory / OWN_FILE, directory / PYPROJECT):
-            if file.is_file():
-                table = _read_toml(file)
-                if file.name == OWN_FILE or _has_table(table):
-                    return parse_config(table, display_path(file), _prefix_of(file))
+        own, pyproject = directory / OWN_FILE, directory / PYPROJECT
+        if own.is_file():
+            return replace(parse_config(_read_toml(own), display_path(own)), notes=_notes_about(pyproject))
+        if pyproject.is_file() and _has_table(table := _read_toml(pyproject)):
+            return parse_config(table, display_path(pyproject), _TABLE)
     return Config()
+
+
+def _notes_about(pyproject: Path) -> tuple[str, ...]:
+    """Says that the table in ``pyproject`` is not read, where there is one, since capturelint.toml is beside it."""
+    with contextlib.suppress(ConfigError):  # a file that is not used need not be right
+        if pyproject.is_file() and _has_table(_read_toml(pyproject)):
+            return (f"[tool.capturelint] in {display_path(pyproject)} is not used: {OWN_FILE} beside it comes first",)
+    return ()
 
 
 def check_selectors(config: Config, resolve: Callable[[str], object]) -> None:
@@ -152,7 +163,7 @@ class _Reader:
 
     def config(self, table: Mapping[str, Any]) -> Config:
         readers: dict[str, Callable[[str, Any], Any]] = {
-            "select": self.names,
+            "select": self.some_names,
             "ignore": self.names,
             "exclude": self.names,
             "regions": self.region_patterns,
@@ -165,7 +176,17 @@ class _Reader:
             "vocabulary": self.vocabulary,
             "harness": self.harness,
         }
+        if not self.prefix:
+            self.refuse_outer_table(table)
         return Config(**self.fields(table, readers), source=self.source)
+
+    def refuse_outer_table(self, table: Mapping[str, Any]) -> None:
+        """The header of pyproject.toml in a file of capturelint's own is a likely slip, and gets its own message."""
+        for key in ("tool", _TABLE[-1]):
+            if isinstance(table.get(key), dict):
+                header = ".".join(_TABLE) if key == "tool" else key
+                name = Path(self.source).name
+                raise self.error(key, f"unknown key; in {name} the keys stand at the top level, not below [{header}]")
 
     def vocabulary(self, key: str, value: Any) -> Vocabulary:
         reader = self.below(key)
@@ -207,6 +228,12 @@ class _Reader:
             if not item.strip():
                 raise self.error(f"{key}[{index}]", "should not be empty")
         return tuple(item.strip() for item in value)
+
+    def some_names(self, key: str, value: Any) -> tuple[str, ...]:
+        names = self.names(key, value)
+        if not names:
+            raise self.error(key, "should not be empty; without this key all rules are checked")
+        return names
 
     def dotted_names(self, key: str, value: Any) -> tuple[str, ...]:
         names = self.names(key, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capturelint.fingerprint import fingerprint
@@ -39,8 +40,9 @@ def build(
     around: Iterable[Around],
     reaches: list[Reach],
     options: CheckOptions,
-) -> list[Finding]:
-    """One finding a rule and span, with every region that it is reached from."""
+) -> tuple[list[Finding], int]:
+    """One finding a rule and span, with every region that it is reached from; and how many are not sure enough."""
+    hidden: set[tuple[str, str, Span]] = set()
     found: dict[tuple[str, str, Span], Finding] = {}
     for each in units:
         for hazard in each.hazards:
@@ -48,17 +50,25 @@ def build(
             if rule is None or hazard.rule not in codes:
                 continue
             finding = _finding(rule, hazard, each.unit.module, reaches)
-            if finding is not None and finding.confidence >= options.min_confidence:
+            if finding is None:
+                continue
+            if finding.confidence >= options.min_confidence:
                 _add(found, finding)
+            else:
+                hidden.add((finding.rule, finding.path, finding.span))
     for each_around in around:
         rule = rulebook.rules.get(each_around.hazard.rule)
-        if rule is None or rule.code not in codes or each_around.hazard.support.confidence < options.min_confidence:
+        if rule is None or rule.code not in codes:
+            continue
+        if each_around.hazard.support.confidence < options.min_confidence:
+            hidden.add((rule.code, each_around.module.display, each_around.hazard.span))
             continue
         refs = tuple(reach.reference(reach.entered.context) for reach in each_around.regions)
         _add(found, _made(rule, each_around.hazard, each_around.module, refs, each_around.hazard.support.confidence,
                           each_around.scope))  # fmt: skip
-    return _with_fingerprints(list(found.values()), {each.unit.module.display: each.unit.module for each in units}
-                              | {each.module.display: each.module for each in around})  # fmt: skip
+    modules = {each.unit.module.display: each.unit.module for each in units}
+    modules |= {each.module.display: each.module for each in around}
+    return _with_fingerprints(list(found.values()), modules), len(hidden)
 
 
 def _add(found: dict[tuple[str, str, Span], Finding], finding: Finding) -> None:
@@ -166,7 +176,7 @@ def suppressed(
     for file in chosen:
         ours = by_path.pop(file.display, [])
         data = project.content(file)
-        if not ours and b"capturelint:" not in data:
+        if not ours and b"capturelint" not in data.lower():
             continue
         module = project.module_at(file.path)
         if module is None:
@@ -238,8 +248,10 @@ def _ignored_by_path(rulebook: Rulebook, found: list[Finding], options: CheckOpt
         for pattern, selectors in ignores.items()
     ]
     kept = []
+    root = options.root.resolve()
     for finding in found:
-        path = finding.path
+        absolute = Path(finding.path).resolve()
+        path = absolute.relative_to(root).as_posix() if absolute.is_relative_to(root) else finding.path
         if not any(finding.rule in codes and spec.match_file(path) for spec, codes in rows):
             kept.append(finding)
     return kept

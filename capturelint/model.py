@@ -211,6 +211,8 @@ class Region:
     name: str
     reached: tuple[ReachedFunction, ...] = ()
     unresolved: tuple[UnresolvedCall, ...] = ()
+    #: calls that hand the region what it captures: a callable given to a capturing API or to a wrapper's constructor
+    given_by: tuple[Frame, ...] = ()
 
     @property
     def sort_key(self) -> tuple[str, int, str, str]:
@@ -225,5 +227,9 @@ class CheckResult:
     regions: tuple[Region, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     files: int = 0
+    #: findings below the wanted confidence, which are not in ``findings``
+    hidden: int = 0
+    #: what the user should know about the run itself, one line each
+    notes: tuple[str, ...] = ()
     #: seconds by stage, for ``--timings``
     timings: dict[str, float] = field(default_factory=dict)

@@ -7,14 +7,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from capturelint.model import Confidence, Frame, ReachedFunction, Region, RegionRef, UnresolvedCall
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
 from capturelint.regions.enter import Entered
+from capturelint.values.engine import Engine
 from capturelint.values.facts import Context, NodeSpan
+from capturelint.values.hierarchy import find_method
 
+_MAX_GIVING = 40
 _LEVELS = (Confidence.CERTAIN, Confidence.LIKELY, Confidence.POSSIBLE)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Step:
     """How a context is reached: from which context, by which call. ``confidence`` is that of the whole way."""
 
@@ -23,12 +27,13 @@ class Step:
     confidence: Confidence
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Reach:
     """Everything that one region's code enters."""
 
     entered: Entered
     steps: dict[Context, Step] = field(default_factory=dict)
+    given_by: tuple[Frame, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -70,6 +75,7 @@ class Reach:
             declaration.name,
             tuple(sorted(reached.values(), key=lambda r: (r.path, r.line, r.name))),
             tuple(unresolved[key] for key in sorted(unresolved)),
+            self.given_by,
         )
 
 
@@ -88,13 +94,48 @@ def span_text(module: Module, span: NodeSpan, limit: int = 80) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def reach_all(entered: Iterable[Entered], contexts: Iterable[Context]) -> list[Reach]:
+def reach_all(engine: Engine, entered: Iterable[Entered]) -> list[Reach]:
     """Follows every region's calls, surest ways first, then shortest."""
+    contexts = engine.contexts.values()
     calls: dict[Context, list[tuple[Context, Frame, Confidence]]] = {}
     for context in contexts:
         for caller, frame, confidence in context.callers:
             calls.setdefault(caller, []).append((context, frame, confidence))
-    return [_reach(each, calls) for each in entered]
+    reaches = [_reach(each, calls) for each in entered]
+    for reach in reaches:
+        reach.given_by = _given_by(engine, reach.entered)
+    return reaches
+
+
+def _given_by(engine: Engine, entered: Entered) -> tuple[Frame, ...]:
+    """The calls that hand over what a block captures: those of its holder, and of the constructor of its object."""
+    if entered.declaration.body is None:
+        return ()
+    infos: list[FunctionInfo] = []
+    info = entered.declaration.holder
+    while info is not None:
+        infos.append(info)
+        if info.owner is not None:
+            init = find_method(engine, info.owner, "__init__")
+            infos.extend([init] if init is not None else [])
+        info = info.parent
+    found: dict[Frame, None] = {}
+    seen: set[FunctionInfo] = set()
+    while infos and len(seen) < _MAX_GIVING:
+        info = infos.pop()
+        if info in seen:
+            continue
+        seen.add(info)
+        for frame, holder in engine.given_by.get(info, {}).items():
+            found[frame] = None
+            while holder is not None:  # what it passes on may have come to it in the same way
+                infos.append(holder)
+                if holder.owner is not None:
+                    init = find_method(engine, holder.owner, "__init__")
+                    infos.extend([init] if init is not None else [])
+                holder = holder.parent
+    found.update(dict.fromkeys(entered.declaration.begins_at))
+    return tuple(sorted(found, key=lambda frame: (frame.path, frame.line)))
 
 
 def _reach(entered: Entered, calls: dict[Context, list[tuple[Context, Frame, Confidence]]]) -> Reach:

@@ -129,7 +129,7 @@ def test_json_report(core: Core, cli: Cli) -> None:
     assert (ran.status, ran.err) == (1, "")
     report = json.loads(ran.out)
     assert [finding["rule"] for finding in report["findings"]] == ["CG101"]
-    assert report["summary"] == {"files": 2, "regions": 1, "findings": 1, "suppressed": 0}
+    assert report["summary"] == {"files": 2, "regions": 1, "findings": 1, "suppressed": 0, "hidden": 0}
 
 
 def test_several_reports_of_one_run(core: Core, cli: Cli, tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_exit_status(core: Core, cli: Cli) -> None:
     core.result = CheckResult(diagnostics=(Diagnostic("a.py", 3, "invalid syntax"),), regions=(REGION,), files=2)
     ran = cli("check")
     assert ran.status == 1
-    assert ran.out.startswith("a.py:3:1: error CG000 syntax-error  invalid syntax\n")
+    assert ran.out.startswith("a.py:3:1: error CG000 syntax-error  invalid syntax (read as Python 3.")
 
 
 @pytest.mark.parametrize("output_format", ["text", "json"])
@@ -286,6 +286,62 @@ def test_no_region(core: Core, cli: Cli, output_format: str) -> None:
         ran = cli("check", "--require-regions", *quiet)
         assert ran.status == 1
         assert ran.err.endswith("\nerror: a region is required (--require-regions)\n")
+
+
+def test_no_region_where_not_all_could_be_checked(core: Core, cli: Cli) -> None:
+    core.result = CheckResult(diagnostics=(Diagnostic("a.py", 3, "invalid syntax"),), files=1)
+    assert cli("check").err == ""  # nothing was looked at: how to mark a function is not the answer
+    core.result = replace(core.result, files=3)
+    assert cli("check").err.startswith("0 regions found in what could be checked (2 files); only captured code ")
+    assert cli("check", "--quiet").err == ""
+
+
+def test_notes(core: Core, cli: Cli) -> None:
+    core.result = replace(ONE, notes=("the region pattern 'a:b' matches no function", "another"))
+    notes = "note: the region pattern 'a:b' matches no function\nnote: another\n"
+    for command in ("check", "regions"):
+        assert cli(command).err == notes
+        assert cli(command, "--format", "json").err == notes
+    assert cli("check", "--quiet").err == ""
+
+
+def test_configuration_that_is_not_used_is_a_note(core: Core, cli: Cli, tmp_path: Path) -> None:
+    write_files(tmp_path, {"capturelint.toml": "", "pyproject.toml": "[tool.capturelint]\n"})
+    assert cli("check").err == (
+        "note: [tool.capturelint] in pyproject.toml is not used: capturelint.toml beside it comes first\n"
+    )
+
+
+def test_hidden_findings_are_counted(core: Core, cli: Cli) -> None:
+    core.result = replace(NOTHING, hidden=5)
+    assert cli("check").out == (
+        "0 errors, 0 warnings (2 files checked, 1 region);"
+        " 5 possible findings hidden (--min-confidence possible shows them)\n"
+    )
+    assert json.loads(cli("check", "--format", "json").out)["summary"]["hidden"] == 5
+    assert cli("check", "--quiet").out == ""
+
+
+@pytest.mark.parametrize("command", ["check", "regions"])
+def test_empty_paths(core: Core, cli: Cli, command: str) -> None:
+    message = "error: PATH: the path is empty; the working directory is `.`\n"
+    assert cli(command, "") == Ran(2, "", message)
+    assert cli(command, "a.py", "") == Ran(2, "", message)
+    assert cli(command, "--config", "") == Ran(2, "", "error: --config: the path is empty\n")
+    assert core.asked == []
+
+
+@pytest.mark.parametrize("selectors", [["--select", ""], ["--select", " , "], ["--select", "", "--select", ","]])
+def test_to_select_nothing_is_not_to_select_everything(core: Core, cli: Cli, selectors: list[str]) -> None:
+    assert cli("check", *selectors) == Ran(
+        2, "", "error: --select: names no rule; without the option all are checked\n"
+    )
+    assert core.asked == []
+
+
+def test_to_ignore_nothing(core: Core, cli: Cli) -> None:
+    assert cli("check", "--ignore", "").status == 0
+    assert core.asked_for("ignore") == ()
 
 
 def test_no_files(core: Core, cli: Cli, tmp_path: Path) -> None:
@@ -359,7 +415,10 @@ def test_regions_shows_diagnostics_and_ignores_findings(core: Core, cli: Cli) ->
     core.result = replace(ONE, diagnostics=(Diagnostic("c.py", 1, "invalid syntax"),))
     ran = cli("regions")
     assert ran.status == 1
-    assert "c.py:1:1: error CG000 syntax-error  invalid syntax\n" in ran.out
+    assert "c.py:1:1: error CG000 syntax-error  invalid syntax (read as Python 3." in ran.out
+    assert ran.out.endswith(
+        "\n\n1 region, 1 function entered, 1 call not followed (1 file checked); 1 file could not be checked\n"
+    )
 
 
 def test_rules(cli: Cli) -> None:
@@ -367,8 +426,10 @@ def test_rules(cli: Cli) -> None:
     lines = ran.out.splitlines()
     assert ran.status == 0
     assert lines[0].split() == ["code", "name", "severity", "consequence", "summary"]
-    (row,) = [line for line in lines if line.startswith("CG101 ")]
-    assert row.split()[1:4] == ["host-scalar-read", "error", "capture-error"]
+    rows = {line.split()[0]: line.split()[1:4] for line in lines[1:]}
+    assert rows["CG101"] == ["host-scalar-read", "error", "capture-error"]
+    assert rows["CG000"] == ["syntax-error", "error", "none"]  # harms no graph, and fails every run
+    assert rows["CG001"] == ["unused-suppression", "warning", "none"]
     rules = json.loads(cli("rules", "--format", "json").out)["rules"]
     assert [rule["code"] for rule in rules] == sorted(line.split()[0] for line in lines[1:])
     assert all(rule["summary"] and rule["severity"] in ("error", "warning") for rule in rules)

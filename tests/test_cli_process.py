@@ -98,6 +98,9 @@ def test_output_is_the_same_each_time(project: Path, run_tool: Tool) -> None:
         ),
         (["check", "--config", "gone.toml"], "error: gone.toml: cannot be read: No such file or directory\n"),
         (["regions", "gone.py"], "error: gone.py: no such file or directory\n"),
+        (["check", ""], "error: PATH: the path is empty; the working directory is `.`\n"),
+        (["check", "--select", ""], "error: --select: names no rule; without the option all are checked\n"),
+        (["check", "/dev/null"], "error: /dev/null: not a file or directory but a device\n"),
     ],
 )
 def test_wrong_runs(project: Path, run_tool: Tool, arguments: Sequence[str], message: str) -> None:
@@ -136,7 +139,50 @@ def test_file_that_cannot_be_read(project: Path, run_tool: Tool) -> None:
     ran = run_tool("check", cwd=project)
     assert ran.status == 1
     assert ran.out.startswith(FOUND)
-    assert "closed.py:1:1: error CG000 syntax-error  cannot be read: Input/output error\n" in ran.out
+    assert "closed.py:1:1: error CG000 unreadable-file  cannot be read: Input/output error\n" in ran.out
+    assert ran.out.endswith("(1 file checked, 1 region); 1 file could not be checked\n")
+
+
+def test_pipe_is_refused_at_once(project: Path, run_tool: Tool) -> None:
+    os.mkfifo(project / "pipe.py")
+    refused = Ran(2, "", "error: pipe.py: not a file or directory but a pipe\n")
+    assert run_tool("check", "pipe.py", cwd=project) == refused
+    assert run_tool("regions", "a.py", "pipe.py", cwd=project) == refused
+    assert run_tool("check", cwd=project).out.startswith(FOUND)
+
+
+def test_file_that_is_no_python(project: Path, run_tool: Tool) -> None:
+    write_files(project, {"notes.ipynb": '{"cells": []}', "README": "how to run it\n"})
+    ran = run_tool("check", "notes.ipynb", "README", cwd=project)
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert ran == Ran(
+        1,
+        "README:1:1: error CG000 syntax-error  invalid syntax"
+        f" (read as Python {python}; it should be a Python file, and notebooks are not supported yet)\n"
+        "notes.ipynb:1:1: error CG000 unreadable-file  cannot be read: notebooks are not supported yet\n\n"
+        "0 errors, 0 warnings (0 files checked, 0 regions); 2 files could not be checked\n",
+        "",
+    )
+    assert run_tool("check", cwd=project).out.startswith(FOUND)  # and nothing about the two
+
+
+def test_syntax_error_names_the_python_that_read_it(project: Path, run_tool: Tool) -> None:
+    write_files(project, {"a.py": "import torch\n\nx = 1 ?? 2\n"})
+    ran = run_tool("check", "--format", "json", cwd=project)
+    (diagnostic,) = json.loads(ran.out)["diagnostics"]
+    assert (diagnostic["path"], diagnostic["line"]) == ("a.py", 3)
+    assert diagnostic["message"].endswith(f" (read as Python {sys.version_info.major}.{sys.version_info.minor})")
+
+
+def test_marks_that_say_nothing_are_reported(project: Path, run_tool: Tool) -> None:
+    mark = "    größe.max().item()  # Capturelint: Ignore[CG101] read once\n"
+    write_files(project, {"a.py": HAZARD.replace("    größe.max().item()\n", mark)})
+    findings = json.loads(run_tool("check", "--format", "json", cwd=project).out)["findings"]
+    assert [(finding["rule"], finding["line"], finding["suppressed"]) for finding in findings] == [
+        ("CG101", 6, None),
+        ("CG002", 6, None),
+    ]
+    assert findings[1]["message"] == "this comment is not read; write `# capturelint: ignore[CG101]`"
 
 
 def test_file_in_another_encoding(project: Path, run_tool: Tool) -> None:
@@ -199,6 +245,61 @@ def test_reader_that_has_gone_away(project: Path, arguments: list[str]) -> None:
     assert (process.returncode, errors) == (141, b"")
 
 
+REPORTS = [
+    *(["rules"], ["explain", "CG101"], ["regions"], ["check"], ["check", "--format", "json"]),
+    *(["--help"], ["check", "--help"], ["--version"]),
+]
+
+
+def in_shell(redirections: str, *arguments: str, cwd: Path) -> Ran:
+    """Runs the tool with the shell's redirections, which can close a stream as ``>&-`` does."""
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirections}', "sh", sys.executable, "-m", "capturelint", *arguments],
+        cwd=cwd,
+        env=clean_environment(PYTHONPATH=str(REPOSITORY)),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("arguments", REPORTS, ids=" ".join)
+@pytest.mark.parametrize(
+    ("redirections", "problem"),
+    [
+        (">&-", "it is closed"),
+        (">/dev/full", "No space left on device"),
+        ("1</dev/null", "Bad file descriptor"),
+    ],
+)
+def test_stdout_that_takes_nothing(project: Path, arguments: list[str], redirections: str, problem: str) -> None:
+    if "full" in redirections and not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    ran = in_shell(redirections, *arguments, cwd=project)
+    assert ran == Ran(2, "", f"error: cannot write to stdout: {problem}\n")
+
+
+def test_long_report_to_a_full_stdout(project: Path) -> None:
+    write_files(project, {f"{name}.py": HAZARD for name in "bcdefghijklmnopqrstuvwxyz"})
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    ran = in_shell(">/dev/full", "check", "--format", "json", cwd=project)
+    assert ran == Ran(2, "", "error: cannot write to stdout: No space left on device\n")
+
+
+@pytest.mark.parametrize("redirections", ["2>&-", "2>/dev/full"])
+def test_stderr_that_takes_nothing_changes_nothing(project: Path, redirections: str) -> None:
+    if "full" in redirections and not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    assert in_shell(redirections, "check", "gone.py", cwd=project) == Ran(2, "", "")
+    write_files(project, {"a.py": GOOD})
+    ran = in_shell(redirections, "check", cwd=project)
+    assert ran == Ran(0, "0 errors, 0 warnings (1 file checked, 0 regions)\n", "")
+
+
 def open_when_read(pipe: Path) -> int:
     """Opens the pipe for writing as soon as somebody reads it; while it is open, the reader waits."""
     for _ in range(600):
@@ -209,9 +310,9 @@ def open_when_read(pipe: Path) -> int:
 
 
 def test_interrupt(project: Path) -> None:
-    os.mkfifo(project / "pipe.py")
-    process = start("check", "pipe.py", cwd=project)
-    write_end = open_when_read(project / "pipe.py")
+    os.mkfifo(project / "pipe.toml")
+    process = start("check", "--config", "pipe.toml", cwd=project)
+    write_end = open_when_read(project / "pipe.toml")
     time.sleep(0.2)
     os.killpg(process.pid, signal.SIGINT)
     out, errors = process.communicate(timeout=60)

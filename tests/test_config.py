@@ -106,7 +106,16 @@ def test_pyproject_without_our_table(tmp_path: Path) -> None:
 
 def test_own_file_comes_first(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.capturelint]\nselect = ["CG1"]\n')
-    assert load(tmp_path, 'select = ["CG2"]').select == ("CG2",)
+    config = load(tmp_path, 'select = ["CG2"]')
+    assert config.select == ("CG2",)
+    assert config.notes == ("[tool.capturelint] in pyproject.toml is not used: capturelint.toml beside it comes first",)
+
+
+@pytest.mark.parametrize("text", ['[project]\nname = "x"\n', "[tool]\nother = 1\n", "not TOML", None])
+def test_a_pyproject_with_nothing_of_ours_is_no_note(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "pyproject.toml").write_text(text)
+    assert load(tmp_path, 'select = ["CG2"]').notes == ()
 
 
 def test_directories_above_count_up_to_the_repository_s_top(tmp_path: Path) -> None:
@@ -155,6 +164,10 @@ def test_explicit_file(tmp_path: Path) -> None:
         ('[vocabulary]\ncapture-safe = ["a b"]', "vocabulary.capture-safe[0]: 'a b' is not a dotted name"),
         ("[vocabulary.predicates]\nf = 1", 'vocabulary.predicates."f": should be true or false, not an integer'),
         ('regions = ["pkg.mod.f"]', "regions[0]: 'pkg.mod.f' is not a pattern such as 'pkg.module:Class.method'"),
+        ("select = []", "select: should not be empty; without this key all rules are checked"),
+        ("[tool.capturelint]\nselect = []", "tool: unknown key; in capturelint.toml the keys stand at the top level"),
+        ("[capturelint]\nselect = []", "capturelint: unknown key; in capturelint.toml the keys stand at the top level"),
+        ("tool = 1", "tool: unknown key"),
         ("select = 2020-01-01", "select: should be a list of strings, not a date or time"),
     ],
 )
@@ -199,3 +212,4 @@ def test_what_the_readme_shows_is_valid(repository: Path, tmp_path: Path) -> Non
     shown = [load(tmp_path, text, "pyproject.toml") for text in re.findall(r"```toml\n(.*?)```", readme, re.DOTALL)]
     assert [config.regions != () for config in shown] == [True, True]
     assert shown[1].vocabulary.predicates == {"engine.state.is_capturing": True}
+    assert shown[1].presets == ("sglang", "lint/mine.yaml")

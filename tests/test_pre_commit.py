@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import clean_environment, copy_repository, write_files
+from conftest import REPOSITORY, clean_environment, copy_repository, write_files
 
 PROJECT = {
     "pyproject.toml": "[tool.capturelint]\nexclude = ['generated']\n",
@@ -43,6 +44,14 @@ def commit_all(folder: Path) -> str:
     return git(folder, "rev-parse", "HEAD")
 
 
+def readme_s_hook(repository: str, revision: str) -> str:
+    """The README's snippet, with what it says to fill in."""
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    snippet = re.search(r"```yaml\n(repos:\n.*?)```", readme, re.DOTALL)
+    assert snippet is not None
+    return snippet.group(1).replace("REPOSITORY", repository).replace("REVISION", revision)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_hook_reports_on_the_files_passed(tmp_path: Path) -> None:
@@ -50,8 +59,7 @@ def test_hook_reports_on_the_files_passed(tmp_path: Path) -> None:
     revision = commit_all(hook_repository)
     project = tmp_path / "project"
     write_files(project, PROJECT)
-    hook = f"repos:\n- repo: {hook_repository.as_uri()}\n  rev: {revision}\n  hooks:\n  - id: capturelint\n"
-    write_files(project, {".pre-commit-config.yaml": hook})
+    write_files(project, {".pre-commit-config.yaml": readme_s_hook(hook_repository.as_uri(), revision)})
     commit_all(project)
 
     def run_hook(*files: str) -> subprocess.CompletedProcess[str]:

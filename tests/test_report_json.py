@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 
 from capturelint.model import (
@@ -26,6 +27,7 @@ from capturelint.model import (
 )
 from capturelint.report.json import render_json, render_regions_json
 
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 REGION = Region(
     "torch.cuda.graph",
     "src/run.py",
@@ -33,6 +35,7 @@ REGION = Region(
     "Runner.capture",
     (ReachedFunction("src/a.py", 10, "step", Frame("src/run.py", 41, "Runner.capture")),),
     (UnresolvedCall("src/a.py", 11, 5, "plan()", "not defined in the project"),),
+    (Frame("src/main.py", 7, "build"),),
 )
 FINDING = Finding(
     rule="CG101",
@@ -78,7 +81,11 @@ BARE = Finding(
 
 def test_a_report_in_full() -> None:
     result = CheckResult(
-        findings=(FINDING, BARE), regions=(REGION,), diagnostics=(Diagnostic("b.py", 3, "invalid syntax"),), files=120
+        findings=(FINDING, BARE),
+        regions=(REGION,),
+        diagnostics=(Diagnostic("b.py", 3, "invalid syntax"),),
+        files=120,
+        hidden=3,
     )
     assert json.loads(render_json(result)) == {
         "version": 1,
@@ -148,8 +155,8 @@ def test_a_report_in_full() -> None:
                 "unresolved_calls": 1,
             }
         ],
-        "diagnostics": [{"path": "b.py", "line": 3, "message": "invalid syntax"}],
-        "summary": {"files": 120, "regions": 1, "findings": 1, "suppressed": 1},
+        "diagnostics": [{"path": "b.py", "line": 3, "message": f"invalid syntax (read as Python {PYTHON})"}],
+        "summary": {"files": 120, "regions": 1, "findings": 1, "suppressed": 1, "hidden": 3},
     }
 
 
@@ -174,7 +181,7 @@ def test_nothing_found() -> None:
         "findings": [],
         "regions": [],
         "diagnostics": [],
-        "summary": {"files": 0, "regions": 0, "findings": 0, "suppressed": 0},
+        "summary": {"files": 0, "regions": 0, "findings": 0, "suppressed": 0, "hidden": 0},
     }
 
 
@@ -189,6 +196,7 @@ def test_regions() -> None:
                 "name": "Runner.capture",
                 "reached_functions": 1,
                 "unresolved_calls": 1,
+                "given_by": [{"path": "src/main.py", "line": 7, "function": "build"}],
                 "reached": [
                     {
                         "path": "src/a.py",

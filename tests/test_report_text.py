@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -163,14 +164,36 @@ def test_order_and_suppressed() -> None:
 
 
 def test_diagnostics() -> None:
-    result = CheckResult(
-        diagnostics=(Diagnostic("b.py", 3, "invalid syntax"), Diagnostic("a.py", 1, "the file is not UTF-8")), files=2
+    found = (
+        Diagnostic("b.py", 3, "invalid syntax"),
+        Diagnostic("a.py", 1, "cannot be read: Permission denied"),
+        Diagnostic("notes", 1, "invalid syntax"),
+        Diagnostic("c.py", 9, "internal error: KeyError: 'x'"),
     )
-    assert render_text(result, read_line=read_line) == (
-        "a.py:1:1: error CG000 syntax-error  the file is not UTF-8\n"
-        "b.py:3:1: error CG000 syntax-error  invalid syntax\n"
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert render_text(CheckResult(diagnostics=found, files=6), read_line=read_line) == (
+        "a.py:1:1: error CG000 unreadable-file  cannot be read: Permission denied\n"
+        f"b.py:3:1: error CG000 syntax-error  invalid syntax (read as Python {python})\n"
+        "c.py:9:1: error CG000 internal-error  internal error: KeyError: 'x'\n"
+        f"notes:1:1: error CG000 syntax-error  invalid syntax (read as Python {python}; it should be a Python file,"
+        " and notebooks are not supported yet)\n"
         "\n"
-        "0 errors, 0 warnings (2 files checked, 0 regions); 2 files could not be checked\n"
+        "0 errors, 0 warnings (2 files checked, 0 regions); 4 files could not be checked\n"
+    )
+
+
+def test_a_file_that_could_not_be_checked_is_not_counted_as_checked() -> None:
+    result = CheckResult(diagnostics=(Diagnostic("b.py", 3, "invalid syntax"), Diagnostic("b.py", 4, "x")), files=1)
+    assert render_text(result, read_line=read_line).endswith(
+        "\n0 errors, 0 warnings (0 files checked, 0 regions); 1 file could not be checked\n"
+    )
+
+
+def test_hidden_findings_are_counted() -> None:
+    result = CheckResult(findings=(FINDING,), files=1, hidden=1)
+    assert render_text(result, read_line=read_line).endswith(
+        "\n1 error, 0 warnings (1 file checked, 0 regions);"
+        " 1 possible finding hidden (--min-confidence possible shows them)\n"
     )
 
 
@@ -293,3 +316,36 @@ src/graphs.py:112 torch.cuda.graph Graphs.capture
 2 regions, 2 functions entered, 1 call not followed (4 files checked)
 """
     )
+
+
+def test_regions_say_who_gives_them_what_they_capture() -> None:
+    def shown(places: int) -> list[str]:
+        given = tuple(Frame("src/run.py", line, f"f{line}") for line in range(8, 8 + places))
+        region = Region("torch.cuda.graph", "a.py", 4, "Graphs.capture", given_by=given)
+        return render_regions(CheckResult(regions=(region,), files=1)).partition("\n\n")[0].splitlines()
+
+    assert shown(1) == [
+        "a.py:4 torch.cuda.graph Graphs.capture",
+        "  given what it captures by 1 call",
+        "    src/run.py:8  in f8",
+        "  calls no function of the project",
+    ]
+    assert shown(3)[1:5] == [
+        "  given what it captures by 3 calls",
+        "    src/run.py:8   in f8",
+        "    src/run.py:9   in f9",
+        "    src/run.py:10  in f10",
+    ]
+    assert len(shown(6)) == 9
+    assert shown(9)[1:2] + shown(9)[-3:] == [
+        "  given what it captures by 9 calls",
+        "    src/run.py:13  in f13",
+        "    and 3 more",
+        "  calls no function of the project",
+    ]
+
+
+def test_control_characters_in_regions_do_not_reach_the_terminal() -> None:
+    reached = (ReachedFunction("a\x1b[31m.py", 1, "f", Frame("b\x07.py", 2, "g")),)
+    text = render_regions(CheckResult(regions=(Region("comment", "a\x1b[31m.py", 1, "f", reached),), files=1))
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", text)

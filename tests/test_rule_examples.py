@@ -18,6 +18,10 @@ EXAMPLES = [
 ]
 
 
+#: reported by the verifier; the linter reports nothing here. tests/gpu runs these examples
+OBSERVED = frozenset({"CG100", "CG600", "CG603"})
+
+
 def broken_files(example: Example) -> set[str]:
     """The files that are meant not to parse."""
     return {path for path, _, code in example.expected() if code == "CG000"}
@@ -43,7 +47,8 @@ def test_check_finds_what_it_announces(
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert reported(check(tmp_path)) == example.expected()
+    expected = {finding for finding in example.expected() if finding[2] not in OBSERVED}
+    assert reported(check(tmp_path)) == expected
 
 
 def check(root: Path) -> CheckResult:

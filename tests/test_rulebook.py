@@ -98,6 +98,9 @@ class TestShippedRules:
         assert rulebook.rules["CG501"].severity is Severity.ERROR
         assert rulebook.rules["CG001"].severity is Severity.WARNING
 
+    def test_a_file_that_could_not_be_checked_is_an_error(self, rulebook: Rulebook) -> None:
+        assert rulebook.rules["CG000"].severity is Severity.ERROR
+
     def test_the_message_names_the_expression(self, rulebook: Rulebook) -> None:
         expected = "`.item()` makes the CPU wait for the GPU; capture fails on this line"
         assert rulebook.rules["CG101"].message_for(".item()") == expected

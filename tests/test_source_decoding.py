@@ -75,4 +75,5 @@ def test_errors(data: bytes, line: int, message: str) -> None:
     with pytest.raises(SourceError, match=message) as caught:
         decode(data, "pkg/a.py")
     assert (caught.value.path, caught.value.line) == ("pkg/a.py", line)
+    assert str(caught.value).startswith("cannot be read: ")
     assert "\n" not in str(caught.value)

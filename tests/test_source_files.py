@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Sequence
@@ -74,14 +76,26 @@ def test_force_exclude_leaves_out_what_is_excluded_but_not_what_is_ignored(tmp_p
     assert found(tmp_path, *names, exclude=["out.py", "gen"], force_exclude=True) == ["c.py", "ignored.py"]
 
 
+def test_force_exclude_knows_names_without_py(tmp_path: Path) -> None:
+    write(tmp_path, "scripts/run", "tool", "other")
+    names = ("scripts/run", "tool", "other")
+    assert found(tmp_path, *names, exclude=["scripts/run", "tool"], force_exclude=True) == ["other"]
+
+
 def test_each_file_once(tmp_path: Path) -> None:
     write(tmp_path, "src/a.py")
     assert found(tmp_path, "src", "src/a.py", ".", "src/../src/a.py") == ["src/a.py"]
 
 
 def test_missing_path(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"nowhere\.py: no such file or directory"):
-        found(tmp_path, "nowhere.py")
+    write(tmp_path, "a.py")
+    (tmp_path / "broken.py").symlink_to("nowhere.py")
+    (tmp_path / "loop.py").symlink_to("loop.py")
+    for name in ("nowhere.py", "a.py/b.py", "broken.py"):
+        with pytest.raises(UsageError, match=rf"{re.escape(name)}: no such file or directory$"):
+            found(tmp_path, name)
+    with pytest.raises(UsageError, match=r"loop\.py: cannot be read: Too many levels of symbolic links$"):
+        found(tmp_path, "loop.py")
 
 
 GITIGNORES = {
@@ -164,7 +178,36 @@ def test_links(tmp_path: Path) -> None:
 def test_pipes_do_not_hang(tmp_path: Path) -> None:
     write(tmp_path, "a.py")
     os.mkfifo(tmp_path / "pipe.py")
+    os.mkfifo(tmp_path / ".gitignore")
     assert found(tmp_path) == ["a.py"]
+
+
+def test_what_is_neither_file_nor_directory_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "link.py").symlink_to("pipe.py")
+    for name in ("pipe.py", "link.py"):
+        with pytest.raises(UsageError, match=rf"{re.escape(name)}: not a file or directory but a pipe$"):
+            found(tmp_path, name)
+    with pytest.raises(UsageError, match=r"^/dev/null: not a file or directory but a device$"):
+        find_sources([Path("/dev/null")], root=tmp_path)
+
+
+def test_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # the path of a socket has to be short
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket.py")
+        with pytest.raises(UsageError, match=r"^socket\.py: not a file or directory but a socket$"):
+            find_sources([Path("socket.py")], root=tmp_path)
+        assert found(tmp_path) == []
+
+
+def test_notebook_named_by_the_user(tmp_path: Path) -> None:
+    write(tmp_path, "a.ipynb", "b.py")
+    assert found(tmp_path) == ["b.py"]
+    (notebook,) = find_sources([tmp_path / "a.ipynb"], root=tmp_path)
+    with pytest.raises(SourceError, match=r"^cannot be read: notebooks are not supported yet$"):
+        notebook.read()
+    assert find_sources([tmp_path / "a.ipynb"], root=tmp_path, exclude=["*.ipynb"], force_exclude=True) == []
 
 
 def test_directory_that_cannot_be_listed_becomes_a_source_error(
@@ -182,7 +225,9 @@ def test_directory_that_cannot_be_listed_becomes_a_source_error(
     monkeypatch.chdir(tmp_path)
     good, closed = find_sources([tmp_path], root=tmp_path)
     assert good.read() == b"a = 1\n"
-    with pytest.raises(SourceError, match="cannot be listed: Permission denied") as caught:
+    with pytest.raises(
+        SourceError, match=r"^cannot be read: the directory cannot be listed: Permission denied$"
+    ) as caught:
         closed.read()
     assert caught.value.path == "closed"
 

@@ -21,7 +21,7 @@ from capturelint.report.formats import FORMATS, ReportOptions
     "--output", "outputs", metavar="FORMAT:FILE", multiple=True, help="Write one more report; - is stdout. Repeatable."
 )
 @options.rule_list_option("--select", "Check only these rules: codes, prefixes or names, comma separated.")
-@options.rule_list_option("--ignore", "Leave out these rules.")
+@options.rule_list_option("--ignore", "Leave out these rules.", may_be_empty=True)
 @click.option(
     "--min-confidence",
     type=click.Choice([member.value for member in Confidence]),
@@ -74,7 +74,8 @@ def command(
 ) -> int:
     """Check the code that CUDA graphs capture, in files and directories (default: the working directory).
 
-    None of the code that is checked runs, unless --verify-on-gpu or --verify-if-possible says so. Exit status: 0 when nothing fails, 1 for findings that fail and files that
+    None of the code that is checked runs, unless --verify-on-gpu or --verify-if-possible says so. The Python that runs
+    this limits the syntax that can be read. Exit status: 0 when nothing fails, 1 for findings that fail and files that
     could not be checked, 2 when the run itself went wrong.
     """
     from capturelint.check import check_paths
@@ -114,7 +115,7 @@ def command(
             note(f"not verified: {error}")
     required = require_regions or run.config.require_regions
     write_reports(result, destinations, ReportOptions(LineReader(), verbose=verbose, quiet=quiet), color)
-    write_notes(result, paths, required=required, quiet=quiet)
+    write_notes(result, paths, required=required, quiet=quiet, config_notes=run.config.notes)
     if verified is not None:
         write_verifier_notes(verified, quiet=quiet)
     if timings:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import traceback
@@ -11,6 +10,7 @@ from typing import Any
 
 import click
 
+from capturelint.cli.streams import flush_stdout, forget, stdout_fault, write_stderr
 from capturelint.errors import CaptureLintError
 from capturelint.report.outcome import WENT_WRONG
 
@@ -26,29 +26,44 @@ def guarded(run: Callable[[], Any]) -> int:
     """
     try:
         status = run()
-        sys.stdout.flush()
+        flush_stdout()
     except click.exceptions.Exit as request:
         return request.exit_code
     except (KeyboardInterrupt, click.Abort):
         _say("interrupted")
         return _INTERRUPTED
     except BrokenPipeError:
-        _forget_stdout()
-        return _BROKEN_PIPE
+        return reader_gone()
     except click.ClickException as error:
         _say(f"error: {error.format_message()}")
         return WENT_WRONG
     except CaptureLintError as error:
-        _say(f"error: {error}")
+        _went_wrong(error)
         return WENT_WRONG
     except Exception as error:
-        _internal_error(error)
+        fault = stdout_fault() if isinstance(error, OSError) else None
+        if fault is not None:
+            _went_wrong(fault)
+        else:
+            _internal_error(error)
         return WENT_WRONG
     return int(status or 0)
 
 
+def reader_gone() -> int:
+    """The exit status for a stdout that nobody reads any more; nothing is said, as other tools do."""
+    forget(sys.stdout)
+    return _BROKEN_PIPE
+
+
 def _say(message: str) -> None:
-    click.echo(" ".join(message.split()), err=True)
+    write_stderr(" ".join(message.split()))
+
+
+def _went_wrong(error: CaptureLintError) -> None:
+    _say(f"error: {error}")
+    if sys.stdout is not None and stdout_fault() is not None:
+        forget(sys.stdout)
 
 
 def _internal_error(error: Exception) -> None:
@@ -58,9 +73,3 @@ def _internal_error(error: Exception) -> None:
         f"internal error: {type(error).__name__}: {error}; this is a bug in capturelint: please report it"
         f" with the traceback that {DEBUG_VARIABLE}=1 shows"
     )
-
-
-def _forget_stdout() -> None:
-    """Keeps the interpreter from flushing into the broken pipe once more when it ends."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 import click
 
 from capturelint import __version__
-from capturelint.cli.errors import guarded
+from capturelint.cli.errors import guarded, reader_gone
+from capturelint.cli.streams import require_stdout
 from capturelint.cli.terminal import make_safe
 from capturelint.errors import UsageError
 from capturelint.report.outcome import WENT_WRONG
@@ -29,6 +31,13 @@ class _Commands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def make_context(self, *arguments: Any, **settings: Any) -> click.Context:
+        # where click writes the group's help, and would end the process itself for a reader that has gone away
+        try:
+            return super().make_context(*arguments, **settings)
+        except BrokenPipeError as error:
+            raise click.exceptions.Exit(reader_gone()) from error
+
     def invoke(self, ctx: click.Context) -> int:
         # guarded here as well as outside: click's own main would turn an interrupt and a broken pipe into other things
         return guarded(lambda: super(_Commands, self).invoke(ctx))
@@ -48,5 +57,10 @@ def cli(ctx: click.Context) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit status. ``arguments`` are those of the process when left out."""
     make_safe()
+    return guarded(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> Any:
+    require_stdout()
     given = None if arguments is None else list(arguments)
-    return guarded(lambda: cli.main(given, prog_name="capturelint", standalone_mode=False))
+    return cli.main(given, prog_name="capturelint", standalone_mode=False)

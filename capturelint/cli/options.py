@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from capturelint.cli.terminal import COLOR_CHOICES
+from capturelint.errors import UsageError
 from capturelint.model import Confidence
 
 if TYPE_CHECKING:
@@ -17,15 +18,44 @@ if TYPE_CHECKING:
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
+class _GivenPath(click.Path):
+    """A path that is not empty: as a Path, an empty one would be the working directory."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        if value == "":
+            hint = "" if isinstance(parameter, click.Option) else "; the working directory is `.`"
+            raise UsageError(f"{_shown(parameter)}: the path is empty{hint}")
+        return super().convert(value, parameter, context)
+
+
+def _shown(parameter: click.Parameter | None) -> str:
+    return parameter.opts[0] if isinstance(parameter, click.Option) else "PATH"
+
+
 def _split(ctx: click.Context, parameter: click.Parameter, value: Sequence[str]) -> tuple[str, ...]:
     return tuple(part.strip() for text in value for part in text.split(",") if part.strip())
 
 
+def _split_some(ctx: click.Context, parameter: click.Parameter, value: Sequence[str]) -> tuple[str, ...]:
+    """Nothing selected would be everything."""
+    names = _split(ctx, parameter, value)
+    if value and not names:
+        raise UsageError(f"{_shown(parameter)}: names no rule; without the option all are checked")
+    return names
+
+
 paths_argument = click.argument(
-    "paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path), callback=lambda c, p, v: v or (Path(),)
+    "paths", metavar="[PATH]...", nargs=-1, type=_GivenPath(), callback=lambda c, p, v: v or (Path(),)
 )
 config_option = click.option(
-    "--config", "config_file", metavar="FILE", type=click.Path(path_type=Path), help="Read the configuration from FILE."
+    "--config",
+    "config_file",
+    metavar="FILE",
+    type=_GivenPath(),
+    help="Read the configuration from FILE.  [default: the project's capturelint.toml, else its pyproject.toml]",
 )
 color_option = click.option(
     "--color", type=click.Choice(COLOR_CHOICES), default="auto", show_default=True, help="Whether to use colours."
@@ -43,8 +73,9 @@ jobs_option = click.option(
 )
 
 
-def rule_list_option(name: str, help_text: str) -> Callable[[_F], _F]:
-    return click.option(name, metavar="RULES", multiple=True, callback=_split, help=help_text)
+def rule_list_option(name: str, help_text: str, *, may_be_empty: bool = False) -> Callable[[_F], _F]:
+    split = _split if may_be_empty else _split_some
+    return click.option(name, metavar="RULES", multiple=True, callback=split, help=help_text)
 
 
 def check_options(

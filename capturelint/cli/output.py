@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import click
-
+from capturelint.cli.streams import write_stderr, write_stdout
 from capturelint.cli.terminal import terminal_width, use_color
 from capturelint.errors import UsageError
 from capturelint.model import CheckResult
@@ -64,14 +63,9 @@ def write_reports(result: CheckResult, destinations: Sequence[Destination], opti
             _write_file(destination.file, render(result, replace(options, color=color == "always", width=None)))
 
 
-def write_stdout(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
 def note(message: str) -> None:
     """One line for people, beside the report."""
-    click.echo(message, err=True)
+    write_stderr(message)
 
 
 def _write_file(file: Path, text: str) -> None:

@@ -9,7 +9,7 @@ import click
 
 from capturelint.cli import options
 from capturelint.cli.notes import write_notes
-from capturelint.cli.output import write_stdout
+from capturelint.cli.streams import write_stdout
 from capturelint.cli.terminal import use_color
 from capturelint.report.outcome import FAILED, PASSED
 
@@ -43,5 +43,5 @@ def command(
         write_stdout(render_regions_json(result))
     else:
         write_stdout(render_regions(result, color=use_color(color, sys.stdout)))
-    write_notes(result, paths, required=required, quiet=False)
+    write_notes(result, paths, required=required, quiet=False, config_notes=run.config.notes)
     return FAILED if result.diagnostics or (required and not result.regions) else PASSED

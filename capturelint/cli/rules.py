@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from capturelint.cli.output import write_stdout
+from capturelint.cli.streams import write_stdout
 
 
 @click.command("rules")

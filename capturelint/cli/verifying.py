@@ -32,15 +32,27 @@ def harness_options(command: _F) -> _F:
                 help="Read harness entries from this YAML file too. Repeatable.",
             ),
             click.option(
-                "--time-limit", metavar="SECONDS", type=click.FloatRange(min=1), default=120.0, show_default=True,
+                "--time-limit",
+                metavar="SECONDS",
+                type=click.FloatRange(min=1),
+                default=120.0,
+                show_default=True,
                 help="For one region on the GPU.",
             ),
             click.option(
-                "--workers", metavar="N", type=click.IntRange(min=1), default=1, show_default=True,
+                "--workers",
+                metavar="N",
+                type=click.IntRange(min=1),
+                default=1,
+                show_default=True,
                 help="Worker processes on each GPU.",
             ),
             click.option(
-                "--memory-limit", metavar="GIB", type=click.IntRange(min=1), default=64, show_default=True,
+                "--memory-limit",
+                metavar="GIB",
+                type=click.IntRange(min=1),
+                default=64,
+                show_default=True,
                 help="Host memory of one worker.",
             ),
         )
@@ -66,6 +78,7 @@ def run_verifier(
     options = VerifyOptions(
         root=run.root,
         base=Path.cwd(),
+        paths=run.paths,
         harness=harness_of(run.root, run.config.harness, harness_files),
         time_limit=time_limit,
         workers_per_gpu=workers,
@@ -95,5 +108,5 @@ def write_verifier_notes(verified: Verified, *, quiet: bool) -> None:
             f"verified {len(verified.outcomes)} regions on {verified.ran.device} in {verified.ran.seconds:.1f} s:"
             f" {len(trials)} trials{per_trial}, {compared} replays compared"
         )
-    for (path, line), text in sorted(verified.plan.missing.items()):
-        note(f"{path}:{line}: not verified: {text}")
+    for (path, number), text in sorted(verified.plan.missing.items()):
+        note(f"{path}:{number}: not verified: {text}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from capturelint.model import Confidence, Span
-from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, last_name, store_targets, walk_own
 from capturelint.project.module import Module
 from capturelint.reach import Reach
 from capturelint.regions.declaration import Declaration
@@ -17,7 +17,7 @@ from capturelint.values.engine import Engine
 _MAX_CALLERS = 4
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Surroundings:
     """``capturing``: functions by which the region is captured, from its holder up to what calls that."""
 
@@ -35,11 +35,44 @@ class Surroundings:
             return True
         if function is self.declaration.holder and function_line(statement) <= last_line(self.declaration):
             return not _in_common_loop(function.node, self.declaration, statement) or not replays(function)
-        if self.captured_after(function, statement):
+        if self.captured_after(function, statement) or self._drops_graph(function):
             return True
         if self._called_while_preparing(function):
             return True
         return function in self.capturing and not replays(function)
+
+    def _drops_graph(self, function: FunctionInfo) -> bool:
+        """``self.graph = None`` or ``self.captured = False``: a function that throws the graph away has it captured anew."""
+        if replays(function):
+            return False
+        for node in walk_own(function.node):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in ("clear", "reset")
+            ):
+                if _speaks_of_graphs(node.func.value):
+                    return True
+            value = getattr(node, "value", None)
+            empty = isinstance(value, ast.Constant) and not value.value
+            if empty or (isinstance(value, (ast.Dict, ast.List)) and not ast.dump(value).count("Constant")):
+                if any(_speaks_of_graphs(target) for target in store_targets(node)):
+                    return True
+            if isinstance(node, ast.Delete) and any(_speaks_of_graphs(target) for target in node.targets):
+                return True
+        return False
+
+    def read_by_replay(self, name: str) -> bool:
+        """Whether code that replays reads ``something.name``."""
+        modules = {info.module: None for info in (*self.capturing,) if info is not None}
+        modules[self.declaration.module] = None
+        return any(
+            isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)
+            for module in modules
+            for info in module.all_functions()
+            if replays(info)
+            for node in walk_own(info.node, into_nested=True)
+        )
 
     def _called_while_preparing(self, function: FunctionInfo) -> bool:
         """A helper that only capturing functions call, and that does not replay."""
@@ -139,6 +172,35 @@ def _speaks_of_own(call: ast.Call, info: FunctionInfo, holder: FunctionInfo) -> 
     if info.owner is None:
         return isinstance(call.func, ast.Name)
     return isinstance(call.func, ast.Attribute) and (owner_of(holder) is info.owner or owner_of(holder) is not None)
+
+
+def _speaks_of_graphs(node: ast.expr) -> bool:
+    name = last_name(node).lower().strip("_")
+    return name == "g" or "graph" in name or "captur" in name
+
+
+def restores(function: FunctionInfo, statement: ast.AST, target: ast.expr) -> bool:
+    """``saved, self.x = self.x, y`` and later ``self.x = saved``: what the graph reads is bound again in the end."""
+    name = dotted_name(target)
+    saved: set[str] = set()
+    stores: list[tuple[ast.AST, ast.expr]] = []
+    for node in walk_own(function.node, into_nested=True):
+        if not isinstance(node, ast.Assign):
+            continue
+        for each in node.targets:
+            for part, source in _paired(each, node.value):
+                if isinstance(part, ast.Name) and dotted_name(source) == name:
+                    saved.add(part.id)
+                elif dotted_name(part) == name:
+                    stores.append((node, source))
+    back = [node for node, source in stores if isinstance(source, ast.Name) and source.id in saved]
+    return bool(back)
+
+
+def _paired(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        return list(zip(target.elts, value.elts, strict=True))
+    return [(target, value)]
 
 
 def owner_of(info: FunctionInfo | None) -> ClassInfo | None:

@@ -16,13 +16,14 @@ from capturelint.lifecycle.around import Surroundings
 from capturelint.model import Applicability, Confidence, Edit, Fix, Related
 from capturelint.passes.base import Hazard
 from capturelint.passes.unit import Support
-from capturelint.project.definitions import FunctionInfo, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo, dotted_name, store_targets, walk_own
 from capturelint.project.module import Module
 from capturelint.reach import Reach
 from capturelint.values import attributes
 from capturelint.values.domain import Host, Instance, Mapping, Sequence, Unknown, Value, options, tensors
 from capturelint.values.engine import Engine
 from capturelint.values.lazy import LazyScope
+from capturelint.values.memo import unset
 from capturelint.values.sites import Site
 from capturelint.values.torch_ops import deep_confidence
 
@@ -157,24 +158,41 @@ def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> 
     entered = {context.function for context in reach.steps} - {reach.entered.declaration.holder}
     for context in reach.steps:
         for owner, name in context.attributes_read:
-            if isinstance(owner, Site):
+            if isinstance(owner, Site) and _outlives(owner):
                 read[owner, name] = None
         for fact in context.stores.values():
             for option in options(fact.owner):
-                if isinstance(option, Instance) and not fact.item and deep_confidence(fact.value) is not None:
+                if (
+                    isinstance(option, Instance)
+                    and _outlives(option.site)
+                    and not fact.item
+                    and deep_confidence(fact.value) is not None
+                ):
                     read[option.site, fact.attribute] = None
     for site, name in sorted(read, key=lambda pair: (pair[0].cls.qualname, pair[1])):
         value = attributes.of_instance(engine, Instance(site, exact=not site.generic), name)
-        if not _static_input(value) and not _stored_in(reach, site, name):
+        written = _stored_in(reach, site, name)
+        if not _static_input(value) and not written:
             continue
+        if written and not surroundings.read_by_replay(name):
+            continue  # nobody reads what the graph writes there
         for module, function, statement, target in _attribute_bindings(engine, site, name):
             if function is not None and (function in entered or surroundings.prepares(function, statement)):
+                continue
+            if function is not None and (
+                _allocates(function, statement, target) or around.restores(function, statement, target)
+            ):
                 continue
             if not _binds_anew(target, statement, value) or not _is_tensor(engine, module, function, statement):
                 continue
             confidence = surroundings.confidence(function, statement)
             if confidence is not None and (confidence > Confidence.POSSIBLE):
                 yield _Rebinding(module, function, statement, target, confidence)
+
+
+def _outlives(site: Site) -> bool:
+    """An object made in the region, or passed in for one call, is another one at the next call."""
+    return not site.in_region and not site.passed
 
 
 def _stored_in(reach: Reach, site: Site, name: str) -> bool:
@@ -186,6 +204,17 @@ def _stored_in(reach: Reach, site: Site, name: str) -> bool:
         for context in reach.steps
         for fact in context.stores.values()
     )
+
+
+def _allocates(function: FunctionInfo, statement: ast.AST, target: ast.expr) -> bool:
+    """``if self.buffer is None: self.buffer = ...`` makes the tensor that a graph reads; it replaces none."""
+    name = dotted_name(target)
+    for node in walk_own(function.node, into_nested=True):
+        if isinstance(node, ast.If) and name is not None:
+            for side, body in ((True, node.body), (False, node.orelse)):
+                if name in unset(node.test, side) and any(around.contains(each, statement) for each in body):
+                    return True
+    return False
 
 
 def _attribute_bindings(

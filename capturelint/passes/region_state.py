@@ -61,7 +61,7 @@ class RegionState(CapturePass):
         name = _dotted(target)
         if name is None:
             return
-        if name in read.attributes:
+        if name in read.attributes and name not in scope.stored:
             self._store(target, name, direct=True)
         elif name in scope.expand(read) and name not in scope.stored:
             self._store(target, name, direct=False)
@@ -175,6 +175,9 @@ def _pairs(
 
 def _carries(fact: StoreFact) -> Confidence | None:
     """Whether what is stored is a device tensor (or holds one), where it outlives the call."""
-    if not any(isinstance(option, (Instance, Unknown)) for option in options(fact.owner)):
+    if not any(
+        isinstance(option, Unknown) or (isinstance(option, Instance) and not option.site.in_region)
+        for option in options(fact.owner)
+    ):
         return None
     return deep_confidence(fact.value)

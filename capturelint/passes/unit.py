@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from capturelint.project.module import Module
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Unit:
     """An outermost function, method or module-level statement with all contexts that were evaluated in it."""
 

@@ -16,7 +16,7 @@ _REGISTRARS = ("register_buffer", "register_parameter", "add_module", "register_
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class FunctionInfo:
     """A function, method or lambda. Identity is the object: one per node."""
 
@@ -25,6 +25,9 @@ class FunctionInfo:
     qualname: str
     owner: ClassInfo | None = None
     parent: FunctionInfo | None = None
+
+    def __repr__(self) -> str:
+        return f"<function {self.qualname} at {self.module.display}:{self.node.lineno}>"
 
     @property
     def name(self) -> str:
@@ -65,7 +68,7 @@ class FunctionInfo:
         return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class ClassInfo:
     node: ast.ClassDef
     module: Module
@@ -77,6 +80,9 @@ class ClassInfo:
     nested: dict[str, ClassInfo] = field(default_factory=dict)
     _stores: dict[str, list[tuple[FunctionInfo, ast.AST]]] | None = None
     _mutations: dict[str, list[tuple[FunctionInfo, ast.AST]]] | None = None
+
+    def __repr__(self) -> str:
+        return f"<class {self.qualname} at {self.module.display}:{self.node.lineno}>"
 
     @property
     def name(self) -> str:

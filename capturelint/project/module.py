@@ -34,7 +34,7 @@ class AssignedName:
 Definition = FunctionInfo | ClassInfo | ImportedName | AssignedName
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Module:
     file: SourceFile
     #: dotted name under the import root, for example ``pkg.sub.mod``

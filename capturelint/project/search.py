@@ -18,7 +18,7 @@ _SCANS_BEFORE_INDEX = 24
 _CALL, _STORE, _CLASS_WORD = b"(", b"=", b"class"
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class NameSearch:
     """``content`` gives a file's bytes; files and answers are in the order of ``files``."""
 

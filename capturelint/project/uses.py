@@ -10,13 +10,14 @@ from capturelint.project.definitions import CHILDLESS, FunctionInfo, children, l
 _STORING = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Uses:
     """Each entry comes with the innermost function that holds it, None at module level.
 
     ``calls``: by the callee's last identifier. ``attribute_stores``: statements that bind ``something.name``, with the
     something. ``attribute_items``: ``something.name[key] = value``. ``item_stores``: ``NAME[key] = value`` inside
-    functions. ``globals``: functions that declare ``global NAME``. ``withs``: every ``with`` statement.
+    functions. ``globals``: functions that declare ``global NAME``. ``withs``: every ``with`` statement. ``assigned``:
+    names by the identity of the call whose result they get.
     """
 
     calls: dict[str, list[tuple[FunctionInfo | None, ast.Call]]] = field(default_factory=dict)
@@ -24,7 +25,12 @@ class Uses:
     attribute_items: dict[str, list[tuple[FunctionInfo | None, ast.AST, ast.Subscript]]] = field(default_factory=dict)
     item_stores: dict[str, list[tuple[FunctionInfo, ast.AST]]] = field(default_factory=dict)
     globals: dict[str, list[FunctionInfo]] = field(default_factory=dict)
+    assigned: dict[int, tuple[str, ...]] = field(default_factory=dict)
     withs: list[tuple[FunctionInfo | None, ast.With | ast.AsyncWith]] = field(default_factory=list)
+
+    def names_given_to(self, call: ast.Call) -> tuple[str, ...]:
+        """The last identifiers of what ``call``'s result is assigned to, directly."""
+        return self.assigned.get(id(call), ())
 
 
 def find_uses(tree: ast.Module, functions: dict[int, FunctionInfo]) -> Uses:
@@ -38,6 +44,13 @@ def find_uses(tree: ast.Module, functions: dict[int, FunctionInfo]) -> Uses:
             uses.calls.setdefault(last_name(node.func), []).append((holder, node))
         elif isinstance(node, _STORING):
             _store(uses, node, holder)
+            value = getattr(node, "value", None)
+            if isinstance(value, ast.Call):
+                names = tuple(filter(None, (last_name(target) for target in store_targets(node))))
+                while isinstance(value, ast.Call):  # compile(Model().cuda()) gives its name to each call in it
+                    uses.assigned[id(value)] = names
+                    inner = value.func.value if isinstance(value.func, ast.Attribute) else None
+                    value = inner if isinstance(inner, ast.Call) else (value.args[0] if value.args else None)
             if isinstance(node, (ast.With, ast.AsyncWith)):
                 uses.withs.append((holder, node))
         for child in children(node):

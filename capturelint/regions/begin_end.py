@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from capturelint.project.definitions import FunctionInfo
+from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
 from capturelint.project.module import Module
 from capturelint.regions.declaration import Declaration
-from capturelint.values.domain import Function, options
+from capturelint.regions.managers import BEGINS, ENDS, begins
+from capturelint.source.prefilter import mentions_any
+from capturelint.values.domain import Function, Instance, options
 from capturelint.values.engine import Engine
 
-NEEDLES = (b"capture_begin",)
+_MAX_FILES = 40
+NEEDLES = tuple(name.encode() for name in BEGINS)
 
 
 def find(engine: Engine, module: Module) -> Iterator[Declaration]:
@@ -30,11 +33,11 @@ def _in_block(
     engine: Engine, module: Module, holder: FunctionInfo | None, statements: list[ast.stmt]
 ) -> Iterator[Declaration]:
     for index, statement in enumerate(statements):
-        if not _calls(statement, "capture_begin", directly=True) or not _captures(engine, module, holder, statement):
+        if not _calls(statement, BEGINS, directly=True) or not _captures(engine, module, holder, statement):
             continue
         body: list[ast.stmt] = []
         for following in statements[index + 1 :]:
-            if _calls(following, "capture_end", directly=False):
+            if _calls(following, ENDS, directly=False):
                 body.extend(_before_end(following))
                 break
             body.append(following)
@@ -45,35 +48,78 @@ def _in_block(
             yield Declaration("capture_begin", module, statement, name, holder, body)
 
 
+def find_split(engine: Engine) -> Iterator[Declaration]:
+    """``x.begin()`` ... ``x.end()`` where two methods of the project's own class begin and end the capture."""
+    for file in engine.project.files:
+        if not mentions_any(engine.project.content(file), NEEDLES):
+            continue
+        module = engine.project.module_at(file.path)
+        for cls in module.classes.values() if module is not None else ():
+            first = [m.name for m in cls.methods.values() if _has(m, BEGINS) and not _has(m, ENDS)]
+            last = [m.name for m in cls.methods.values() if _has(m, ENDS) and not _has(m, BEGINS)]
+            for name in first:
+                if last and not name.startswith("__"):
+                    yield from _between(engine, cls, name, tuple(last))
+
+
+def _has(info: FunctionInfo, names: tuple[str, ...]) -> bool:
+    return any(isinstance(node, ast.Call) and last_name(node.func) in names for node in walk_own(info.node))
+
+
+def _between(engine: Engine, cls: ClassInfo, first: str, last: tuple[str, ...]) -> Iterator[Declaration]:
+    for module in engine.project.modules(engine.project.search.calling(first), _MAX_FILES):
+        for holder, call in module.calls_named(first):
+            if holder is None or holder.owner is cls or not isinstance(call.func, ast.Attribute):
+                continue
+            scope = engine.function_scope(holder, engine.receiver_of(holder))
+            owner = engine.evaluate_in(scope, call.func.value)
+            if not any(isinstance(o, Instance) and cls in engine.mro(o.site.cls) for o in options(owner)):
+                continue
+            for statements in _blocks(holder.node):
+                index = next((i for i, s in enumerate(statements) if getattr(s, "value", None) is call), None)
+                if index is None:
+                    continue
+                body: list[ast.stmt] = []
+                for following in statements[index + 1 :]:
+                    if _calls(following, last, directly=False):
+                        body.extend(_before_end(following))
+                        yield Declaration("capture_begin", module, statements[index], holder.qualname, holder, body)
+                        break
+                    body.append(following)
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    for each in ast.walk(node):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(each, name, None)
+            if isinstance(block, list):
+                yield block
+
+
 def _captures(engine: Engine, module: Module, holder: FunctionInfo | None, statement: ast.stmt) -> bool:
     """A method of the project's that happens to be called ``capture_begin`` counts only if it begins a capture."""
     scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
-    call = getattr(statement, "value", None)
-    assert isinstance(call, ast.Call)
+    call = next(each for each in ast.walk(statement) if isinstance(each, ast.Call) and last_name(each.func) in BEGINS)
     found = [o for o in options(engine.evaluate_in(scope, call.func)) if isinstance(o, Function)]
-    return not found or any(
-        isinstance(node, ast.Attribute) and node.attr == "capture_begin"
-        for each in found
-        for node in ast.walk(each.info.node)
-    )
+    return not found or any(begins(engine, each.info) for each in found)
 
 
 def _before_end(statement: ast.stmt) -> list[ast.stmt]:
     """``try: work() finally: g.capture_end()`` captures the try's body."""
     if isinstance(statement, ast.Try):
-        return [inner for inner in statement.body if not _calls(inner, "capture_end", directly=True)]
+        return [inner for inner in statement.body if not _calls(inner, ENDS, directly=True)]
     if isinstance(statement, (ast.With, ast.AsyncWith)):
         kept: list[ast.stmt] = []
         for inner in statement.body:
-            if _calls(inner, "capture_end", directly=False):
+            if _calls(inner, ENDS, directly=False):
                 break
             kept.append(inner)
         return kept
     return []
 
 
-def _calls(statement: ast.stmt, name: str, *, directly: bool) -> bool:
-    if directly:
-        value = getattr(statement, "value", None)
-        return isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == name
-    return any(isinstance(node, ast.Attribute) and node.attr == name for node in ast.walk(statement))
+def _calls(statement: ast.stmt, names: tuple[str, ...], *, directly: bool) -> bool:
+    """Whether a statement calls one of ``names``; ``directly``: as all that it does, perhaps within an error check."""
+    if directly and not isinstance(statement, (ast.Expr, ast.Assign)):
+        return False
+    return any(isinstance(node, ast.Call) and last_name(node.func) in names for node in ast.walk(statement))

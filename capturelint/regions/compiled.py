@@ -9,7 +9,17 @@ from capturelint.project.definitions import FunctionInfo, last_name
 from capturelint.project.module import Module
 from capturelint.regions.declaration import Declaration
 from capturelint.values.calls import arguments_of
-from capturelint.values.domain import MISSING, External, Function, Host, Mapping, Value, options
+from capturelint.values.domain import (
+    MISSING,
+    BoundExternal,
+    External,
+    Function,
+    Host,
+    Mapping,
+    Partial,
+    Value,
+    options,
+)
 from capturelint.values.engine import Engine
 from capturelint.values.frame import Arguments
 
@@ -39,6 +49,28 @@ def find(engine: Engine, module: Module) -> Iterator[Declaration]:
         if compiled is not None:
             yield Declaration(KIND, module, call, name, holder, target=compiled, compiled=True)
     yield from _partially_applied(engine, module)
+    yield from _of_modules(engine, module)
+
+
+def _of_modules(engine: Engine, module: Module) -> Iterator[Declaration]:
+    """``model.compile(mode="reduce-overhead")``, and calls of ``partial(torch.compile, mode=...)``."""
+    for name, calls in module.uses.calls.items():
+        for holder, call in calls:
+            modes = any(keyword.arg in ("mode", "options") for keyword in call.keywords)
+            if not (name == "compile" and modes) and not (name in module.names or name == "partial"):
+                continue
+            scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
+            where = holder.qualname if holder is not None else "<module>"
+            callee = engine.evaluate_in(scope, call.func)
+            for option in options(callee):
+                if isinstance(option, BoundExternal) and option.path == "torch.nn.Module.compile":
+                    if _uses_graphs(arguments_of(call, engine.frame_for(scope))):
+                        yield Declaration(KIND, module, call, where, holder, target=option.receiver, compiled=True)
+                elif isinstance(option, Partial) and _is_compile(option.function):
+                    given = Arguments(option.arguments, option.keywords)
+                    if _uses_graphs(given) and call.args:
+                        target = engine.evaluate_in(scope, call.args[0])
+                        yield Declaration(KIND, module, call, where, holder, target=target, compiled=True)
 
 
 def last_name_of_compile(module: Module) -> str:

@@ -33,6 +33,12 @@ def _matching(engine: Engine, pattern: str, kind: str) -> Iterator[Declaration]:
             yield declare(engine, info, kind)
 
 
+def matches(pattern: str, module: str, name: str) -> bool:
+    """Whether a pattern means the function ``name`` of ``module``."""
+    module_part, _, name_part = pattern.rpartition(":")
+    return bool(_regex(module_part or "**").fullmatch(module)) and bool(_regex(name_part).fullmatch(name))
+
+
 def declare(engine: Engine, info: FunctionInfo, kind: str) -> Declaration:
     receiver = next(iter(engine.receiver_of(info).values()), None)
     return Declaration(kind, info.module, info.node, info.qualname, info, target=Function(info, bound=receiver))

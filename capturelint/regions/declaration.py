@@ -6,6 +6,8 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from capturelint.model import Frame
+
 if TYPE_CHECKING:
     from capturelint.project.definitions import FunctionInfo
     from capturelint.project.module import Module
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from capturelint.values.frame import Arguments
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Declaration:
     """A region before it is evaluated.
 
@@ -32,6 +34,8 @@ class Declaration:
     arguments: Arguments | None = None
     inputs: dict[str, str] = field(default_factory=dict)
     compiled: bool = False
+    #: where the project's own context manager begins the capture
+    begins_at: tuple[Frame, ...] = ()
 
     @property
     def line(self) -> int:

@@ -29,7 +29,7 @@ from capturelint.values.statements import execute
 _SPEC = re.compile(r"\s*(?P<dtype>\w+)\s*\[(?P<shape>[^\]]*)\]")
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Entered:
     """A region that was evaluated. ``scope`` holds the names of a block's own code, ``outer`` those around it."""
 

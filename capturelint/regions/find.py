@@ -3,46 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from capturelint.project.module import Module
-from capturelint.regions import begin_end, compiled, configured, graph_context, graphed_callables, marked
+from capturelint.regions import begin_end, compiled, configured, graph_context, graphed_callables, managers, marked
 from capturelint.regions.declaration import Declaration
 from capturelint.source.files import SourceFile
 from capturelint.source.prefilter import mentions_any
 from capturelint.values.engine import Engine
 
-_FINDERS: tuple[tuple[tuple[bytes, ...], Callable[[Engine, Module], Iterator[Declaration]]], ...] = (
+Finder = Callable[[Engine, Module], Iterator[Declaration]]
+
+_FINDERS: tuple[tuple[tuple[bytes, ...], Finder], ...] = (
     (graph_context.NEEDLES, graph_context.find),
     (begin_end.NEEDLES, begin_end.find),
     (graphed_callables.NEEDLES, graphed_callables.find),
     (compiled.NEEDLES, compiled.find),
     (marked.NEEDLES, marked.find),
 )
-NEEDLES = tuple(needle for needles, _ in _FINDERS for needle in needles)
 
 
 def find_regions(
     engine: Engine, files: Iterable[SourceFile], patterns: Sequence[tuple[str, tuple[str, ...]]] = ()
 ) -> list[Declaration]:
     """The regions that ``files`` declare, in the order of files and lines, and those that config names."""
-    found: list[Declaration] = []
     chosen = {file.path for file in files}
+    found: dict[int, Declaration] = {}
+
+    def add(declarations: Iterable[Declaration]) -> None:
+        for each in declarations:
+            if each.module.file.path in chosen:
+                found.setdefault(id(each.node), each)
+
+    for module, finders in _seeds(engine, chosen):
+        for find in finders:
+            # several callables of one make_graphed_callables stand at one node
+            for each in find(engine, module):
+                found.setdefault(id(each.target) if each.target is not None else id(each.node), each)
+    words = _capturing_names(engine)
+    for module in _modules_using(engine, words):
+        add(graph_context.find(engine, module, words))
+    add(begin_end.find_split(engine))
+    for kind, names in patterns:
+        declared = {id(each.node) for each in found.values()}
+        add(each for each in configured.find(engine, names, kind) if id(each.node) not in declared)
+    return sorted(found.values(), key=lambda each: (each.module.display, each.line, each.kind))
+
+
+def _seeds(engine: Engine, chosen: set[Path]) -> Iterator[tuple[Module, list[Finder]]]:
+    """The modules whose bytes say that they may declare a region, with the finders that the bytes speak to."""
     for file in engine.project.files:
         if file.path not in chosen:
             continue
         data = engine.project.content(file)
         finders = [find for needles, find in _FINDERS if mentions_any(data, needles)]
-        if not finders:
-            continue
-        module = engine.project.module_at(file.path)
+        module = engine.project.module_at(file.path) if finders else None
         if module is not None:
-            for find in finders:
-                found.extend(find(engine, module))
-    declared = {id(each.node) for each in found}
-    for kind, names in patterns:
-        for each in configured.find(engine, names, kind):
-            if id(each.node) not in declared and each.module.file.path in chosen:
-                declared.add(id(each.node))
-                found.append(each)
-    found.sort(key=lambda each: (each.module.display, each.line, each.kind))
-    return found
+            yield module, finders
+
+
+def _capturing_names(engine: Engine) -> set[str]:
+    """Context managers by which the project (or its config) begins captures."""
+    names = {word.rpartition(".")[2] for word in engine.vocabulary.starts_capture}
+    for file in engine.project.files:
+        if mentions_any(engine.project.content(file), (*graph_context.NEEDLES, *begin_end.NEEDLES)):
+            module = engine.project.module_at(file.path)
+            if module is not None:
+                names.update(managers.names(engine, module))
+    return names
+
+
+def _modules_using(engine: Engine, names: Iterable[str]) -> list[Module]:
+    files = {file.path: file for name in sorted(names) for file in engine.project.search.calling(name)}
+    return engine.project.modules(files.values())

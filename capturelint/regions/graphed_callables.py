@@ -26,7 +26,7 @@ def find(engine: Engine, module: Module) -> Iterator[Declaration]:
         for holder, call in module.calls_named(name):
             scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
             callee = engine.evaluate_in(scope, call.func)
-            if not any(isinstance(o, External) and o.path == f"torch.cuda.{_NAME}" for o in options(callee)):
+            if not any(isinstance(o, External) and o.path.endswith(f".{_NAME}") for o in options(callee)):
                 continue
             given = arguments_of(call, engine.frame_for(scope))
             callables, samples = given.get(0, "callables"), given.get(1, "sample_args")

@@ -2,7 +2,8 @@
 
 Lines and columns count from 1, columns in characters; paths are relative to the working directory, with ``/``. Every
 field is always there; ``cell``, ``fix``, ``suppressed`` and ``verdict`` are null where there is none. ``findings``
-holds the suppressed ones too; in ``summary``, ``findings`` counts those that are not, ``suppressed`` those that are.
+holds the suppressed ones too; in ``summary``, ``findings`` counts those that are not, ``suppressed`` those that are,
+and ``hidden`` those that are in no list, since they are less sure than was asked for.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from capturelint.model import (
     CheckResult,
-    Diagnostic,
     Finding,
     Fix,
     Frame,
@@ -22,6 +22,7 @@ from capturelint.model import (
     Related,
     Span,
 )
+from capturelint.report.diagnostics import in_order, message_of
 
 if TYPE_CHECKING:
     from capturelint.rulebook import Rule
@@ -43,6 +44,7 @@ def render_json(result: CheckResult) -> str:
             "regions": len(result.regions),
             "findings": len(findings) - suppressed,
             "suppressed": suppressed,
+            "hidden": result.hidden,
         },
     }
     return _dump(report)
@@ -93,12 +95,9 @@ def _region_summary(region: Region) -> dict[str, Any]:
 
 
 def _diagnostics(result: CheckResult) -> list[dict[str, Any]]:
-    def place(diagnostic: Diagnostic) -> tuple[str, int, str]:
-        return (diagnostic.path, diagnostic.line, diagnostic.message)
-
     return [
-        {"path": diagnostic.path, "line": diagnostic.line, "message": diagnostic.message}
-        for diagnostic in sorted(result.diagnostics, key=place)
+        {"path": diagnostic.path, "line": diagnostic.line, "message": message_of(diagnostic)}
+        for diagnostic in in_order(result.diagnostics)
     ]
 
 
@@ -116,7 +115,8 @@ def _region_with_reach(region: Region) -> dict[str, Any]:
         {"path": call.path, "line": call.line, "column": call.column, "text": call.text, "reason": call.reason}
         for call in region.unresolved
     ]
-    return {**_region_summary(region), "reached": reached, "unresolved": unresolved}
+    given_by = [_frame(frame) for frame in region.given_by]
+    return {**_region_summary(region), "given_by": given_by, "reached": reached, "unresolved": unresolved}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

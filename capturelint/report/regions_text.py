@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from capturelint.model import CheckResult, Region
-from capturelint.report.frame import shorten
+from capturelint.report.frame import printable, shorten
 from capturelint.report.style import Style
-from capturelint.report.text import count, one_line, render_diagnostics
+from capturelint.report.text import count, looked_at, one_line, render_diagnostics
 
 _TEXT_WIDTH = 72
+#: a wrapper that everybody uses is given something in many places
+_MAX_GIVEN = 6
 
 
 def render_regions(result: CheckResult, *, color: bool = False) -> str:
@@ -24,7 +26,15 @@ def render_regions(result: CheckResult, *, color: bool = False) -> str:
 
 
 def _region(region: Region, style: Style) -> Iterator[str]:
-    yield f"{style.strong(f'{region.path}:{region.line}')} {region.kind} {style.strong(region.name)}"
+    place = printable(f"{region.path}:{region.line}")
+    yield f"{style.strong(place)} {region.kind} {style.strong(printable(region.name))}"
+    if region.given_by:
+        yield f"  given what it captures by {count(len(region.given_by), 'call')}"
+        yield from _table(
+            [(f"{frame.path}:{frame.line}", f"in {frame.function}", "") for frame in region.given_by[:_MAX_GIVEN]]
+        )
+        if len(region.given_by) > _MAX_GIVEN:
+            yield f"    and {len(region.given_by) - _MAX_GIVEN} more"
     if not region.reached and not region.unresolved:
         yield "  calls no function of the project"
     if region.reached:
@@ -39,7 +49,8 @@ def _region(region: Region, style: Style) -> Iterator[str]:
         yield from _table([(f"{c.path}:{c.line}:{c.column}", one_line(c.text), c.reason) for c in region.unresolved])
 
 
-def _table(rows: list[tuple[str, str, str]]) -> Iterator[str]:
+def _table(cells: list[tuple[str, str, str]]) -> Iterator[str]:
+    rows = [(printable(first), printable(second), printable(third)) for first, second, third in cells]
     first = max(len(row[0]) for row in rows)
     second = min(max(len(row[1]) for row in rows), _TEXT_WIDTH)
     for row in rows:
@@ -51,5 +62,5 @@ def _footer(result: CheckResult) -> str:
     unresolved = sum(len(region.unresolved) for region in result.regions)
     return (
         f"{count(len(result.regions), 'region')}, {count(reached, 'function')} entered,"
-        f" {count(unresolved, 'call')} not followed ({count(result.files, 'file')} checked)"
+        f" {count(unresolved, 'call')} not followed {looked_at(result, regions=False)}"
     )

@@ -15,6 +15,7 @@ from capturelint.model import (
     Verdict,
     VerdictStatus,
 )
+from capturelint.report.diagnostics import checked_files, in_order, message_of, name_of, unchecked_files
 from capturelint.report.frame import DEFAULT_WIDTH, display_width, printable, shorten, underline
 from capturelint.report.style import Style
 
@@ -23,7 +24,7 @@ ReadLine = Callable[[str, int], "str | None"]
 #: how many calls between region and finding are shown, and how many of them stand next to the region
 MAX_HOPS, FIRST_HOPS = 5, 2
 _LABEL_WIDTH = 17
-_DIAGNOSTIC_NAMES = {"CG000": "syntax-error"}
+_SHOW_HIDDEN = "--min-confidence possible shows them"
 
 
 def render_text(
@@ -54,11 +55,20 @@ def render_text(
 def render_diagnostics(diagnostics: Sequence[Diagnostic], style: Style) -> str:
     """One line for each file that could not be checked, without a newline at the end."""
     lines = []
-    for item in sorted(diagnostics, key=lambda item: (item.path, item.line, item.message)):
+    for item in in_order(diagnostics):
         place = style.strong(printable(f"{item.path}:{item.line}:1:"))
         severity = style.severity(f"error {item.rule}", Severity.ERROR)
-        lines.append(f"{place} {severity} {_DIAGNOSTIC_NAMES.get(item.rule, '')}  {one_line(item.message)}")
+        lines.append(f"{place} {severity} {name_of(item)}  {one_line(message_of(item))}")
     return "\n".join(lines)
+
+
+def looked_at(result: CheckResult, *, regions: bool = True) -> str:
+    """How the closing line ends: how many files (and regions) were checked, and how many files could not be."""
+    checked = f"{count(checked_files(result), 'file')} checked"
+    unchecked = unchecked_files(result)
+    rest = f"; {count(unchecked, 'file')} could not be checked" if unchecked else ""
+    found = f", {count(len(result.regions), 'region')}" if regions else ""
+    return f"({checked}{found}){rest}"
 
 
 def count(number: int, noun: str) -> str:
@@ -160,8 +170,7 @@ class _Printer:
         suppressed = len(result.findings) - len(counted)
         if suppressed:
             parts.append(f"{suppressed} suppressed")
-        looked_at = f"{count(result.files, 'file')} checked, {count(len(result.regions), 'region')}"
-        text = f"{', '.join(parts)} ({looked_at})"
-        if result.diagnostics:
-            text += f"; {count(len({item.path for item in result.diagnostics}), 'file')} could not be checked"
+        text = f"{', '.join(parts)} {looked_at(result)}"
+        if result.hidden:
+            text += f"; {count(result.hidden, 'possible finding')} hidden ({_SHOW_HIDDEN})"
         return self.style.good(text) if not counted and not result.diagnostics else self.style.strong(text)

@@ -33,6 +33,9 @@ HEADINGS = (
 #: what must be the same at every replay, and that nothing in a region may wait for the GPU
 BREAKS = ("kernels", "order", "arguments", "addresses", "host-wait")
 
+#: the diagnostics' code; no selector and no comment switches it off
+UNCHECKED_FILE = "CG000"
+
 _CODE = re.compile(r"CG\d{3}\Z")
 _PREFIX = re.compile(r"CG\d{0,2}\Z")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*\Z")
@@ -101,7 +104,8 @@ class Rule:
 
     @property
     def severity(self) -> Severity:
-        return self.consequence.severity
+        """That of the consequence; but a file that could not be checked fails every run, though it harms no graph."""
+        return Severity.ERROR if self.code == UNCHECKED_FILE else self.consequence.severity
 
     def message_for(self, expression: str) -> str:
         return self.message.format(expression=expression)

@@ -6,6 +6,7 @@ import codecs
 import re
 
 from capturelint.errors import SourceError
+from capturelint.source.problems import unreadable
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _CODING = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
@@ -20,11 +21,11 @@ def decode(data: bytes, display: str) -> str:
     with the line where one is known, for an unknown encoding, bytes that are none in it, and NUL bytes.
     """
     if data.startswith(_OTHER_BOMS):
-        raise SourceError(display, 1, "the file is UTF-16, which Python source cannot be; save it as UTF-8")
+        raise SourceError(display, 1, unreadable("UTF-16, which Python source cannot be; save it as UTF-8"))
     text = _decode_as(_encoding(data, display), data, display)
     nul = text.find("\0")
     if nul >= 0:
-        raise SourceError(display, _line_after(text[:nul].encode("utf-8")), "the file has a NUL byte")
+        raise SourceError(display, _line_after(text[:nul].encode("utf-8")), unreadable("it holds a NUL byte"))
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
@@ -36,11 +37,11 @@ def _encoding(data: bytes, display: str) -> str:
     try:
         canonical = codecs.lookup(name).name
     except LookupError as error:
-        raise SourceError(display, line, f"unknown encoding: {name}") from error
+        raise SourceError(display, line, unreadable(f"unknown encoding: {name}")) from error
     if canonical in ("utf-8", "utf-8-sig"):
         return "utf-8-sig"
     if data.startswith(codecs.BOM_UTF8):
-        raise SourceError(display, line, f"the coding line says {name}, the byte order mark says UTF-8")
+        raise SourceError(display, line, unreadable(f"the coding line says {name}, the byte order mark says UTF-8"))
     return canonical
 
 
@@ -67,9 +68,10 @@ def _decode_as(encoding: str, data: bytes, display: str) -> str:
     except UnicodeDecodeError as error:
         name = "UTF-8" if encoding == "utf-8-sig" else encoding
         hint = "; save it as UTF-8 or name its encoding in a coding line" if name == "UTF-8" else ""
-        raise SourceError(display, _line_after(data[: error.start]), f"the file is not {name}{hint}") from error
+        raise SourceError(display, _line_after(data[: error.start]), unreadable(f"not {name}{hint}")) from error
     except (LookupError, UnicodeError) as error:
-        raise SourceError(display, 1, f"{encoding} is not an encoding that Python source can have") from error
+        problem = f"{encoding} is not an encoding that Python source can have"
+        raise SourceError(display, 1, unreadable(problem)) from error
     return text
 
 

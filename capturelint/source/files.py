@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from capturelint.errors import SourceError, UsageError
 from capturelint.source.gitignore import GITIGNORE, IgnoreFile, is_ignored, parse_ignore_lines, read_ignore_file
+from capturelint.source.problems import NOTEBOOK, unreadable
 
 #: directories that hold no source of the project's own; skipped below a given path, never the given path itself
 DEFAULT_EXCLUDES = frozenset(
@@ -36,8 +38,8 @@ DEFAULT_EXCLUDES = frozenset(
 class SourceFile:
     """One file to check: ``path`` is absolute, ``display`` is what reports show (see ``display_path``).
 
-    ``problem`` is set where listing a directory failed: the directory then stands in for the files that it hides, and
-    becomes a diagnostic when it is read.
+    ``problem`` is set for what is known to be unreadable, and becomes a diagnostic when it is read: a directory that
+    cannot be listed, which stands in for the files that it hides, or a notebook.
     """
 
     path: Path
@@ -52,11 +54,11 @@ class SourceFile:
     def read(self) -> bytes:
         """The file's bytes; raises SourceError with a one-line message when there are none to be had."""
         if self.problem is not None:
-            raise SourceError(self.display, 1, self.problem)
+            raise SourceError(self.display, 1, unreadable(self.problem))
         try:
             return self.path.read_bytes()
         except OSError as error:
-            raise SourceError(self.display, 1, f"cannot be read: {error.strerror or error}") from error
+            raise SourceError(self.display, 1, unreadable(error.strerror or str(error))) from error
 
 
 def display_path(path: str | os.PathLike[str], cwd: str | None = None) -> str:
@@ -79,23 +81,48 @@ def find_sources(
     Directories are walked for ``*.py``; symbolic links to directories below them are not followed (as git does it). A
     file that is named in ``paths`` is taken whatever it is called, unless ``force_exclude`` is set and it is excluded;
     .gitignore never counts for such a file, since a file that git tracks may match it. ``exclude`` holds gitignore
-    patterns relative to ``root``. Raises UsageError for a path that does not exist and a pattern that makes no sense.
+    patterns relative to ``root``. Raises UsageError for a path that does not exist or is neither file nor directory (a
+    pipe, a device), and for a pattern that makes no sense.
     """
     excluded = _parse_excludes(exclude, root)
     found: dict[str, str | None] = {}
     for path in paths:
         absolute = os.path.abspath(path)
-        if not os.path.exists(absolute):
-            raise UsageError(f"{path}: no such file or directory")
-        if not os.path.isdir(absolute):
+        if not _is_directory(absolute, path):
             if not (force_exclude and _is_excluded_file(absolute, root, excluded)):
-                found[absolute] = None
+                found[absolute] = NOTEBOOK if absolute.endswith(".ipynb") else None
         elif not (force_exclude and _is_excluded_directory(absolute, root, excluded)):
             stack = _outer_ignore_files(absolute, root) if respect_gitignore else []
             _Walk(excluded, respect_gitignore, found).visit(absolute, stack)
     cwd = os.getcwd()
     names = _without_linked_twins(found)
     return [SourceFile(Path(name), display_path(name, cwd), found[name]) for name in names]
+
+
+#: what a path can be instead of a file or directory
+_NO_FILES = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def _is_directory(absolute: str, given: Path) -> bool:
+    """Whether a path of the user's is a directory; raises UsageError when it is no file either.
+
+    To read a pipe would wait for somebody who writes into it, and a device may have no end.
+    """
+    try:
+        mode = os.stat(absolute).st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError) as error:
+        raise UsageError(f"{given}: no such file or directory") from error
+    except OSError as error:
+        raise UsageError(f"{given}: {unreadable(error.strerror or str(error))}") from error
+    if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
+        return stat.S_ISDIR(mode)
+    kind = next((name for test, name in _NO_FILES if test(mode)), "something else")
+    raise UsageError(f"{given}: not a file or directory but {kind}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +139,7 @@ class _Walk:
                 with os.scandir(current) as scan:
                     entries = list(scan)
             except OSError as error:
-                self.found[current] = f"directory cannot be listed: {error.strerror or error}"
+                self.found[current] = f"the directory cannot be listed: {error.strerror or error}"
                 continue
             if self.respect_gitignore:
                 ignores = _with_own_ignore_file(current, entries, ignores)
@@ -159,7 +186,8 @@ def _parse_excludes(exclude: Sequence[str], root: Path) -> IgnoreFile | None:
     if not exclude:
         return None
     try:
-        return parse_ignore_lines(_prefix(os.path.abspath(root)), exclude)
+        # a file that is named on the command line can have any name
+        return parse_ignore_lines(_prefix(os.path.abspath(root)), exclude, python_only=False)
     except (ValueError, re.error) as error:
         raise UsageError(f"exclude: not a pattern: {error}") from error
 

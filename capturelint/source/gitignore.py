@@ -44,14 +44,19 @@ def _can_match_python_file(pattern: str) -> bool:
     return literal.endswith(".py") or ".py".endswith(literal)
 
 
-def parse_ignore_lines(prefix: str, lines: Sequence[str]) -> IgnoreFile:
-    """Raises ValueError or re.error for a pattern that is none."""
+def parse_ignore_lines(prefix: str, lines: Sequence[str], *, python_only: bool = True) -> IgnoreFile:
+    """Raises ValueError or re.error for a pattern that is none.
+
+    ``python_only`` says that only files in ``.py`` will be asked about.
+    """
     from pathspec import PathSpec
 
     patterns = [line.rstrip("\r") for line in lines if line.strip() and not line.startswith("#")]
     # Git drops trailing spaces, and so does pathspec; the tests on a pattern's end must agree with them.
     ends = [(pattern, pattern.rstrip(" ")) for pattern in patterns if pattern.strip(" !/")]
-    files = [pattern for pattern, end in ends if not end.endswith("/") and _can_match_python_file(end)]
+    files = [
+        pattern for pattern, end in ends if not end.endswith("/") and (not python_only or _can_match_python_file(end))
+    ]
     directories = [end[:-1] if end.endswith("/**") else pattern for pattern, end in ends]
     return IgnoreFile(prefix, PathSpec.from_lines("gitignore", files), PathSpec.from_lines("gitignore", directories))
 
@@ -65,7 +70,12 @@ def _is_pattern(line: str) -> bool:
 
 
 def read_ignore_file(file: Path, directory: str) -> IgnoreFile | None:
-    """The patterns of ``file``, counted from ``directory`` (with ``/`` at its end); None when it can't be read."""
+    """The patterns of ``file``, counted from ``directory`` (with ``/`` at its end); None when it can't be read.
+
+    A pipe of that name would hang the run.
+    """
+    if not file.is_file():
+        return None
     try:
         lines = file.read_text(encoding="utf-8", errors="surrogateescape").split("\n")
     except OSError:

@@ -24,11 +24,22 @@ from dataclasses import dataclass, field
 from capturelint.model import Span
 from capturelint.suggest import closest
 
-_DIRECTIVE = re.compile(r"#\s*capturelint:\s*(?P<word>[\w-]*)\s*(?P<list>\[[^\]#]*\])?(?P<reason>[^#]*)")
+_DIRECTIVE = re.compile(
+    r"#\s*(?P<tool>capturelint)(?P<colon>\s*:?)\s*(?P<word>[\w-]*)\s*(?P<list>\[[^\]#]*\])?(?P<reason>[^#]*)",
+    re.IGNORECASE,
+)
+#: what follows a directive and looks like one more, which nothing reads: after a comma, or with its list
+_SECOND = re.compile(
+    r"\s*(?:[,;&+]\s*(?:and\s+)?|and\s+)?(?P<word>ignore|file-ignore|region)\b\s*(?P<list>\[[^\]#]*\])?", re.IGNORECASE
+)
+_SECOND_LIST = re.compile(r"\s*,?\s*\[\s*CG")
 _NOQA = re.compile(r"#\s*noqa\s*:\s*(?P<codes>[A-Z]+[0-9]+(?:[\s,]+[A-Z]+[0-9]+)*)", re.IGNORECASE)
 _SEPARATOR = re.compile(r"[\s,]+")
 _CODE = re.compile(r"CG[0-9]*")
-_IGNORE, _FILE_IGNORE, _REGION = "ignore", "file-ignore", "region"
+_TOOL = "capturelint"
+_IGNORE, _FILE_IGNORE, _REGION = _DIRECTIVES = ("ignore", "file-ignore", "region")
+#: what other linters call it
+_ELSEWHERE = frozenset({"allow", "disable", "disable-line", "disable-next-line", "noqa", "nolint", "off", "skip"})
 
 
 @dataclass(slots=True)
@@ -91,7 +102,7 @@ class SuppressionSet:
 
 def parse_suppressions(source: str) -> SuppressionSet:
     """Reads the comments of ``source`` (as ``decode`` returns it). Never raises: what can't be tokenized ends it."""
-    if "capturelint:" not in source and not ("CG" in source and ("noqa" in source or "NOQA" in source)):
+    if "capturelint" not in source.lower() and not ("CG" in source and ("noqa" in source or "NOQA" in source)):
         return SuppressionSet()
     entries: list[SuppressionEntry] = []
     malformed: list[MalformedSuppression] = []
@@ -127,16 +138,13 @@ _Cover = tuple[int, int]
 def _parse_comment(comment: _Comment, layout: _Layout) -> Iterator[SuppressionEntry | MalformedSuppression]:
     for match in _DIRECTIVE.finditer(comment.text):
         span = comment.span(match.start(), match.start() + len(match.group().rstrip()))
-        word = match["word"]
-        if word not in (_IGNORE, _FILE_IGNORE):
-            yield from _unknown_directive(word, span)
-            continue
-        codes = tuple(_SEPARATOR.split((match["list"] or "").strip("[], \t")))
-        if codes == ("",):
-            yield MalformedSuppression(span, f"name the rules that it is about: `{word}[CG101]`")
-            continue
-        first, last = (1, len(layout.lines)) if word == _FILE_IGNORE else layout.cover(comment)
-        yield SuppressionEntry(word, span, codes, match["reason"].lstrip(" \t:-").rstrip() or None, first, last)
+        fault = _fault(match)
+        if fault is not None:
+            yield MalformedSuppression(span, fault)
+        if _is_suppression(match):
+            first, last = (1, len(layout.lines)) if match["word"] == _FILE_IGNORE else layout.cover(comment)
+            reason = match["reason"].lstrip(" \t:-").rstrip() or None
+            yield SuppressionEntry(match["word"], span, _selectors(match), reason, first, last)
     noqa = None if comment.own_line else _NOQA.search(comment.text)
     if noqa:
         ours = tuple(code for code in _SEPARATOR.split(noqa["codes"].upper()) if _CODE.fullmatch(code))
@@ -144,11 +152,63 @@ def _parse_comment(comment: _Comment, layout: _Layout) -> Iterator[SuppressionEn
             yield SuppressionEntry("noqa", comment.span(*noqa.span()), ours, None, *layout.cover(comment))
 
 
-def _unknown_directive(word: str, span: Span) -> Iterator[MalformedSuppression]:
-    """``region`` is read elsewhere; a mistyped one is reported here too, since it would mark nothing."""
-    close = closest(word, (_IGNORE, _FILE_IGNORE, _REGION))
-    if close is not None and word != _REGION:
-        yield MalformedSuppression(span, f"unknown directive `{word}`; did you mean `{close}`?")
+def _selectors(match: re.Match[str]) -> tuple[str, ...]:
+    return tuple(selector for selector in _SEPARATOR.split((match["list"] or "").strip("[]")) if selector)
+
+
+def _is_exact(match: re.Match[str]) -> bool:
+    """Whether the tool's name stands there as it must; any spelling of the word may follow."""
+    return match["tool"] == _TOOL and match["colon"] == ":"
+
+
+def _is_suppression(match: re.Match[str]) -> bool:
+    return _is_exact(match) and match["word"] in (_IGNORE, _FILE_IGNORE) and bool(_selectors(match))
+
+
+def _fault(match: re.Match[str]) -> str | None:
+    """What is wrong with a comment that looks like a directive: that nothing reads it, or not all of it.
+
+    None for what is right, and for prose about capturelint. A word that is no directive is one when it is close to it,
+    when a list follows it, or when another linter has it.
+    """
+    word, list_text = match["word"], match["list"]
+    meant = _meant(word, list_text)
+    second = _second(match["reason"])
+    if meant is None:
+        return f"`{word}` is no directive; write `{second}`" if second is not None and _is_exact(match) else None
+    example = _example(meant, list_text)
+    if not _is_exact(match):
+        prose = word.casefold() not in _DIRECTIVES or (list_text is None and match["reason"].strip() != "")
+        return None if prose and ":" not in match["colon"] else f"this comment is not read; write `{example}`"
+    if word != meant:
+        return f"`{word}` is no directive; write `{example}`"
+    if meant != _REGION and not _selectors(match):
+        return f"name the rules that it is about: `{word}[CG101]`"
+    if second is not None:
+        return f"what follows `{word}{list_text or ''}` is not read; write `{example}  {second}`"
+    if _SECOND_LIST.match(match["reason"]):
+        return f"a second list is not read; name all rules in one: `{word}[CG101, CG102]`"
+    return None
+
+
+def _second(text: str) -> str | None:
+    """The directive that ``text`` starts with, as it would have to be written; None for a reason in words."""
+    match = _SECOND.match(text)
+    if match is None or (match["list"] is None and not text.lstrip().startswith((",", ";", "&", "+"))):
+        return None
+    return _example(match["word"].lower(), match["list"])
+
+
+def _example(directive: str, list_text: str | None) -> str:
+    return f"# {_TOOL}: {directive}" + ("" if directive == _REGION else list_text or "[CG101]")
+
+
+def _meant(word: str, list_text: str | None) -> str | None:
+    """The directive that ``word`` is, or was meant to be."""
+    close = closest(word, _DIRECTIVES)
+    if close is not None:
+        return close
+    return _IGNORE if list_text is not None or word.casefold() in _ELSEWHERE else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,9 +138,9 @@ def _instance(engine: Engine, option: Value, name: str, device: Device | None) -
             return Host(kind="enum")
         if any(base in _TENSORS for base in bases):
             return annotated_tensor(name, device)
-        if any(base.endswith("Protocol") for base in bases):
-            return engine.generic_instance(option.info)
-        return engine.generic_instance(option.info)
+        if any(base.rpartition(".")[2] == "Protocol" for base in bases):
+            return None  # whoever calls says what it is
+        return engine.passed_instance(option.info)
     if isinstance(option, External):
         path, last = option.path, option.path.rpartition(".")[2]
         if path in _TENSORS or (last == "Tensor" and path.startswith("torch")):

@@ -95,7 +95,7 @@ def widened(engine: Engine, function: Function, bound: dict[str, Value]) -> dict
     for parameter in info.parameters():
         value = bound.get(parameter.arg)
         if isinstance(value, Instance):
-            wide[parameter.arg] = engine.generic_instance(value.site.cls)
+            wide[parameter.arg] = engine.widened_instance(value)
             continue
         if isinstance(value, Host) and (value.const is None or isinstance(value.const, (bool, str))):
             wide[parameter.arg] = value  # flags choose branches: there are few of them, and they matter

@@ -10,6 +10,7 @@ from capturelint.model import Confidence
 from capturelint.project.definitions import ClassInfo, FunctionInfo, walk_own
 from capturelint.values import annotated, arguments, changing, hierarchy
 from capturelint.values.domain import (
+    MISSING,
     SIZE,
     UNKNOWN,
     BoundExternal,
@@ -267,7 +268,8 @@ def _stored(engine: Engine, value: Instance, name: str) -> Value:
             scope = method_scope(engine, value, method)
             stored = _bound_by(engine, scope, statement, name)
             if stored is not None:
-                found.append(stored)
+                if not isinstance(statement, ast.AugAssign):  # which keeps what the attribute is
+                    found.append(stored)
                 if method.name not in _CONSTRUCTORS:
                     outside.append((method, statement))
     for cls in entries:
@@ -468,21 +470,15 @@ def _inherited(engine: Engine, value: Instance, name: str) -> Value:
 def _marked(engine: Engine, site: Site, name: str, value: Value, outside: list[tuple[FunctionInfo, ast.AST]]) -> Value:
     """Tensors stored in attributes existed before the region; host values set outside construction can change."""
     is_module = hierarchy.is_module(engine, site.cls)
-    reason = changing.attribute_reason(engine, site.cls, name, outside)
+    reason = None if site.passed else changing.attribute_reason(engine, site.cls, name, outside)
     marked: list[Value] = []
     for option in options(value):
         if isinstance(option, Tensor):
             marked.append(replace(option, stored=True, changing=option.changing or reason))
         elif isinstance(option, Host) and reason and not option.is_none:
-            marked.append(replace(option, const=_still(option, outside), changing=reason))
+            marked.append(replace(option, const=MISSING, changing=reason))
         elif isinstance(option, ExternalInstance) and option.cls == "torch.nn.Parameter" and is_module:
             marked.append(Tensor(device=Device.DEVICE, confidence=Confidence.LIKELY, stored=True))
         else:
             marked.append(option)
     return join(*marked)
-
-
-def _still(option: Host, outside: list[tuple[FunctionInfo, ast.AST]]) -> object:
-    from capturelint.values.domain import MISSING
-
-    return MISSING if outside else option.const

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence as Sequence_
 from typing import TYPE_CHECKING
 
+from capturelint.model import Frame
 from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name
 from capturelint.project.module import Module
 from capturelint.values import annotated, hierarchy
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from capturelint.values.lazy import LazyScope
 
 #: callers that are looked at, files that are searched, and how far callers of callers are followed
-_MAX_SITES = 12
+_MAX_SITES = 24
 _MAX_FILES = 60
 _MAX_CHAIN = 4
 
@@ -41,24 +43,44 @@ def parameter(engine: Engine, scope: LazyScope, name: str) -> Value:
         return receiver[name]
     node = info.node.args
     if node.vararg is not None and node.vararg.arg == name:
-        return Sequence("tuple")
+        return _passed_extra(engine, info)
     if node.kwarg is not None and node.kwarg.arg == name:
         return Mapping()
     declared = next((p.annotation for p in info.parameters() if p.arg == name), None)
     value = annotated.value_of(engine, declared, engine.module_scope(info.module), name)
     if value is not None and not isinstance(value, (Sequence, Mapping)):
         return value
-    passed = _from_callers(engine, info, name, receiver.get(_first_parameter(info)))
+    passed = _from_callers(engine, info, name)
     if passed is not None and not (isinstance(passed, Unknown) and value is not None):
         return passed
     return value if value is not None else Unknown(parameter=name)
 
 
-def _first_parameter(info: FunctionInfo) -> str:
-    return info.parameters()[0].arg if info.parameters() else ""
+def _passed_extra(engine: Engine, info: FunctionInfo) -> Value:
+    """What callers pass beyond the named parameters: ``run(fn, *args)``."""
+    if engine.parameter_depth >= _MAX_CHAIN:
+        engine.solver.cut_short()
+        return Sequence("tuple")
+    found = engine.solver.answer(("extra", info), lambda: _joined_extra(engine, info))
+    return found if found is not None else Sequence("tuple")
 
 
-def _from_callers(engine: Engine, info: FunctionInfo, name: str, receiver: Value | None) -> Value | None:
+def _joined_extra(engine: Engine, info: FunctionInfo) -> Value:
+    named = len(info.node.args.posonlyargs) + len(info.node.args.args)
+    engine.parameter_depth += 1
+    engine.solver.level += 1
+    try:
+        found: list[Value] = []
+        for given, bound in calls_of(engine, info):
+            extra = given.positional[max(named - (1 if bound and not info.is_static else 0), 0) :]
+            found.append(Sequence("tuple", extra) if given.rest is None else Sequence("tuple", None, given.rest))
+        return join(*found) if found else Sequence("tuple")
+    finally:
+        engine.parameter_depth -= 1
+        engine.solver.level -= 1
+
+
+def _from_callers(engine: Engine, info: FunctionInfo, name: str) -> Value | None:
     if engine.parameter_depth >= _MAX_CHAIN:
         engine.solver.cut_short()
         return None
@@ -67,12 +89,14 @@ def _from_callers(engine: Engine, info: FunctionInfo, name: str, receiver: Value
 
 def _joined_from_callers(engine: Engine, info: FunctionInfo, name: str) -> Value:
     engine.parameter_depth += 1
+    engine.solver.level += 1
     try:
         found = [_passed(engine, info, name, given, bound) for given, bound in calls_of(engine, info)]
         known = [value for value in found if value is not None]
         result = join(*known) if known else _default(engine, info, name)
     finally:
         engine.parameter_depth -= 1
+        engine.solver.level -= 1
     return result if result is not None else Unknown(parameter=name)
 
 
@@ -110,9 +134,12 @@ def calls_of(engine: Engine, info: FunctionInfo) -> list[tuple[Arguments, bool]]
     if name == "<lambda>":
         return []
     if info.owner is not None and name in ("forward", "__call__"):
-        return []
+        return [(given, True) for given in _object_calls(engine, info)]
     found_calls: list[tuple[Arguments, bool]] = [(given, False) for given in _decorations(engine, info)]
-    for module, holder, call in _named_calls(engine, info.module, name):
+    related: list[str] = []
+    if info.owner is not None:
+        related = [info.owner.name, *(cls for _, cls in engine.project.search.deriving(info.owner.name))]
+    for module, holder, call in _named_calls(engine, info.module, name, related):
         if len(found_calls) >= _MAX_SITES:
             break
         scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
@@ -123,6 +150,7 @@ def calls_of(engine: Engine, info: FunctionInfo) -> list[tuple[Arguments, bool]]
                 if extra is not None:
                     given = Arguments((*extra.arguments, *given.positional), (*extra.keywords, *given.keywords))
                 found_calls.append((given, target.bound is not None))
+                _note(engine, info, module, holder, call)
     return found_calls
 
 
@@ -164,6 +192,7 @@ def _same_method(engine: Engine, target: Function, info: FunctionInfo) -> bool:
 def _constructions(engine: Engine, cls: ClassInfo) -> list[Arguments]:
     """Arguments of the calls that make objects of ``cls`` (or, failing that, of a subclass without its own init)."""
     found: list[Arguments] = []
+    init = hierarchy.find_method(engine, cls, "__init__")
     for module, holder, call in _named_calls(engine, cls.module, cls.name):
         if len(found) >= _MAX_SITES:
             break
@@ -171,13 +200,47 @@ def _constructions(engine: Engine, cls: ClassInfo) -> list[Arguments]:
         for option in options(engine.evaluate_in(scope, call.func)):
             if isinstance(option, ClassValue) and option.info is cls:
                 found.append(_arguments_at(engine, scope, call))
+                if init is not None:
+                    _note(engine, init, module, holder, call)
     return found
 
 
-def _named_calls(engine: Engine, home: Module, name: str) -> list[tuple[Module, FunctionInfo | None, ast.Call]]:
+def _object_calls(engine: Engine, info: FunctionInfo) -> list[Arguments]:
+    """Calls of objects: ``self.runner = Runner(...)`` somewhere, and ``self.runner(x)`` in the same files."""
+    owner = info.owner
+    assert owner is not None
+    found: list[Arguments] = []
+    for module, _, construction in _named_calls(engine, owner.module, owner.name):
+        for name in module.uses.names_given_to(construction):
+            for holder, call in module.calls_named(name):
+                if len(found) >= _MAX_SITES:
+                    return found
+                scope = (
+                    engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
+                )
+                for option in options(engine.evaluate_in(scope, call.func)):
+                    if isinstance(option, Instance) and owner in engine.mro(option.site.cls):
+                        found.append(_arguments_at(engine, scope, call))
+                        _note(engine, info, module, holder, call)
+    return found
+
+
+def _note(engine: Engine, info: FunctionInfo, module: Module, holder: FunctionInfo | None, call: ast.Call) -> None:
+    name = holder.qualname if holder is not None else "<module>"
+    engine.given_by.setdefault(info, {})[Frame(module.display, call.lineno, name)] = holder
+
+
+def _named_calls(
+    engine: Engine, home: Module, name: str, related: Sequence_[str] = ()
+) -> list[tuple[Module, FunctionInfo | None, ast.Call]]:
     """Calls by last identifier, in the function's own module first."""
     modules = [home]
-    others = engine.project.modules(engine.project.search.calling(name), _MAX_FILES)
+    files = engine.project.search.calling(name)
+    if len(files) > _MAX_FILES and related:
+        # too common a name: the files that know the class, or one derived from it
+        knowing = {file.path for word in related for file in engine.project.search.mentioning(word)}
+        files = [file for file in files if file.path in knowing]
+    others = engine.project.modules(files, _MAX_FILES)
     modules.extend(module for module in others if module is not home)
     return [(module, holder, call) for module in modules for holder, call in module.calls_named(name)]
 

@@ -139,6 +139,8 @@ def _call(
     if isinstance(target, BoundExternal):
         collector.callees.append(target.path)
         collector.receiver = target.receiver
+        if target.path.endswith(".__call__") and isinstance(target.receiver, Instance):
+            return _call_instance(target.receiver, given, node, frame, collector, sure)
         return torch_ops.call_external(target.path, target.receiver, given, node, frame, collector.effects)
     if isinstance(target, ExternalInstance):
         return _call_external_instance(target, given, node, frame, collector)
@@ -190,6 +192,7 @@ def _construct(target: ClassValue, given: Arguments, node: ast.AST, frame: Frame
         return Host(kind="enum")
     instance = engine.construct(cls, given, node, frame.module)
     if frame.in_region:
+        instance.site.in_region = True
         init = hierarchy.find_method(engine, cls, "__init__")
         if init is not None:
             engine.enter(Function(init, bound=instance), given, node, frame, frame.confidence)

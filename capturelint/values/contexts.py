@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from capturelint.values import hierarchy
+from capturelint.values import dunder, hierarchy
 from capturelint.values.domain import (
+    NONE,
     UNKNOWN,
     BoundExternal,
     Device,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from capturelint.values.facts import Context
 
 
-def entered(value: Value, frame: Frame) -> Value:
+def entered(value: Value, frame: Frame, node: ast.expr | None = None) -> Value:
     """What ``with value as x`` binds to ``x``."""
     found: list[Value] = []
     for option in options(value):
@@ -41,7 +42,8 @@ def entered(value: Value, frame: Frame) -> Value:
             elif frame.in_region:
                 from capturelint.values.calls import call
 
-                found.append(call(Function(method, bound=option), Arguments(), _NOWHERE, frame))
+                at = ast.copy_location(ast.Pass(), node) if node is not None else _NOWHERE
+                found.append(call(Function(method, bound=option), Arguments(), at, frame))
             else:
                 found.append(frame.engine.host_call(Function(method, bound=option), Arguments()))
         else:
@@ -58,30 +60,39 @@ def enter_all(node: ast.With | ast.AsyncWith, frame: Frame) -> Callable[[], None
     from capturelint.values.statements import store
 
     device, context = frame.default_device, frame.context
+    managers: list[tuple[Value, ast.expr]] = []
     for item in node.items:
         value = evaluate(item.context_expr, frame)
-        if _suspends(value, frame):
+        if _suspends(value, item.context_expr, frame):
             _run_uncaptured(node, frame, context)
             return None
         for option in options(value):
             if isinstance(option, DeviceValue) and option.device is not Device.UNKNOWN:
                 frame.default_device = option.device
-        bound = entered(value, frame)
+        managers.append((value, item.context_expr))
+        bound = entered(value, frame, item.context_expr)
         if item.optional_vars is not None:
             store(item.optional_vars, bound, node, frame)
 
     def leave() -> None:
         frame.default_device = device
+        for value, expression in reversed(managers):
+            dunder.call_method(value, "__exit__", (NONE, NONE, NONE), expression, frame)
 
     return leave
 
 
-def _suspends(value: Value, frame: Frame) -> bool:
+def _suspends(value: Value, node: ast.expr, frame: Frame) -> bool:
     """A context manager of the project's that allows synchronizing: what it holds is not captured."""
     vocabulary = frame.engine.vocabulary
     if not vocabulary.allows_sync:
         return False
-    return any(vocabulary.matches(name, vocabulary.allows_sync) for name in names_of(value))
+    names = names_of(value)
+    if isinstance(node, ast.Call) and frame.context is not None:
+        from capturelint.values.facts import span_of
+
+        names += names_of(frame.context.values.get(span_of(node.func), value))
+    return any(vocabulary.matches(name, vocabulary.allows_sync) for name in names)
 
 
 def names_of(value: Value) -> list[str]:

@@ -377,7 +377,19 @@ def _where(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) 
     return combined(bound.all, dtype=kinds.pop() if len(kinds) == 1 else None)
 
 
+def _converted(kind: str) -> Handler:
+    """``t.long()``: another dtype, same device and shape."""
+
+    def handler(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
+        return _moved(bound.first, None, kind, None, frame, effects)
+
+    return handler
+
+
 HANDLERS: dict[str, Handler] = {
+    **{f"torch.Tensor.{name}": _converted(kind) for name, kind in _DTYPE_NAMES.items() if kind != "complex"},
+    "torch.Tensor.byte": _converted(_INT),
+    "torch.Tensor.char": _converted(_INT),
     "torch.where": _where,
     "torch.Tensor.where": _where,
     "torch.device": _device,

@@ -279,11 +279,12 @@ def _merge(left: Value, right: Value) -> Value | None:
             why=left.why,
         )
     if isinstance(left, Sequence) and isinstance(right, Sequence):
-        items = None
         if left.items is not None and right.items is not None and len(left.items) == len(right.items):
-            items = tuple(join(a, b) for a, b in zip(left.items, right.items, strict=False))
-        element = join(left.element, right.element) if left.element or right.element else None
-        return Sequence(left.kind, items, element, left.changing or right.changing, why=left.why)
+            joined = tuple(join(a, b) for a, b in zip(left.items, right.items, strict=True))
+            return Sequence(left.kind, joined, None, left.changing or right.changing, why=left.why)
+        inside = (*(left.items or ()), left.element, *(right.items or ()), right.element)
+        element = join(*inside) if any(each is not None for each in inside) else None
+        return Sequence(left.kind, None, element, left.changing or right.changing, why=left.why)
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         keys = [key for key, _ in left.items] + [key for key, _ in right.items if left.get(key) is None]
         merged = tuple((key, join(left.get(key), right.get(key))) for key in keys[:64])

@@ -52,7 +52,7 @@ _DEVICE_MARKERS = (b"set_default_device(", b"with torch.device(", b"with target_
 Key = tuple[object, ...]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Engine:
     project: Project
     ops: OpTable
@@ -66,6 +66,8 @@ class Engine:
     solver: Solver = field(default_factory=Solver)
     _builds_on_device: bool | None = None
     _mro: dict[ClassInfo, list[ClassInfo | str]] = field(default_factory=dict)
+    #: where the arguments of a function that is looked at on its own come from
+    given_by: dict[FunctionInfo, dict[CallFrame, FunctionInfo | None]] = field(default_factory=dict)
     #: called when a region's code calls this dotted name; regions that nest in one another register here
     on_unresolved: Callable[[Frame, ast.AST, str], None] | None = None
 
@@ -280,6 +282,22 @@ class Engine:
         key = ("generic", cls)
         if key not in self._sites:
             self._sites[key] = Site(cls, generic=True)
+        return Instance(self._sites[key], exact=False)
+
+    def passed_instance(self, cls: ClassInfo) -> Instance:
+        """An object that comes in as an argument of a declared class."""
+        key = ("passed", cls)
+        if key not in self._sites:
+            self._sites[key] = Site(cls, generic=True, passed=True)
+        return Instance(self._sites[key], exact=False)
+
+    def widened_instance(self, value: Instance) -> Instance:
+        """Any object of the same class, that lives as long as ``value`` does."""
+        if not value.site.in_region:
+            return self.passed_instance(value.site.cls) if value.site.passed else self.generic_instance(value.site.cls)
+        key = ("fresh", value.site.cls)
+        if key not in self._sites:
+            self._sites[key] = Site(value.site.cls, generic=True, in_region=True)
         return Instance(self._sites[key], exact=False)
 
     def construct(self, cls: ClassInfo, given: Arguments, node: ast.AST, module: Module) -> Instance:

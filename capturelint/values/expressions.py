@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from capturelint.values import attributes, narrowing
+from capturelint.values import attributes, dunder, narrowing
 from capturelint.values.domain import (
     MISSING,
     NONE,
@@ -59,6 +59,10 @@ def truth_of(value: Value, node: ast.expr, frame: Frame) -> bool | None:
     if device_confidence(value) is not None:
         frame.candidate(node)
         return None
+    if frame.in_region:
+        asked = dunder.truth(value, node, frame)
+        if isinstance(asked, Host):
+            return asked.truth
     found: set[bool | None] = set()
     for option in options(value):
         if isinstance(option, Host):
@@ -123,7 +127,8 @@ def _binary(node: ast.BinOp, frame: Frame) -> Value:
         return Host(kind="str")
     if frame.context is not None and (changing_reason(left) or changing_reason(right)):
         frame.candidate(node)
-    return arithmetic(node.op, left, right)
+    own = dunder.binary(node.op, left, right, node, frame)
+    return own if own is not None else arithmetic(node.op, left, right)
 
 
 def _is_text(value: Value) -> bool:
@@ -149,6 +154,9 @@ def _unary(node: ast.UnaryOp, frame: Frame) -> Value:
         changing = changing_reason(value)
         return Host(const=MISSING if known is None else not known, changing=changing, kind="bool")
     value = evaluate(node.operand, frame)
+    own = dunder.unary(node.op, value, node, frame)
+    if own is not None:
+        return own
     if isinstance(value, Host) and isinstance(node.op, ast.USub) and isinstance(value.const, (int, float)):
         return Host(const=-value.const, kind=value.kind)
     return value
@@ -203,12 +211,14 @@ def _compared(node: ast.Compare, operator: ast.cmpop, left: Value, right: Value,
         same = narrowing.identical(left, right)
         return Host(const=MISSING if same is None else same is isinstance(operator, ast.Is), kind="bool")
     if isinstance(operator, (ast.In, ast.NotIn)):
+        dunder.call_method(right, "__contains__", (left,), node, frame)
         _membership(node, left, right, frame)
         known = _contains(left, right)
         if known is None:
             return Host(changing=changing_reason(left) or changing_reason(right), kind="bool")
         return Host(const=known is isinstance(operator, ast.In), kind="bool")
-    return comparison(operator, left, right)
+    own = dunder.comparison(operator, left, right, node, frame)
+    return own if own is not None else comparison(operator, left, right)
 
 
 def _membership(node: ast.Compare, left: Value, right: Value, frame: Frame) -> None:
@@ -315,6 +325,8 @@ def _formatted(node: ast.JoinedStr, frame: Frame) -> Value:
             value = evaluate(part.value, frame)
             if device_confidence(value) is not None:
                 frame.candidate(part.value)
+            for name in ("__format__", "__str__") if part.conversion != ord("r") else ("__repr__",):
+                dunder.call_method(value, name, (Host(kind="str"),) if name == "__format__" else (), part.value, frame)
             if part.format_spec is not None:
                 evaluate(part.format_spec, frame)
     return Host(kind="str")
@@ -328,7 +340,7 @@ def _comprehension(node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.Dic
         if device_confidence(source) is not None:
             frame.candidate(generator.iter)
         changing = changing or changing_reason(source)
-        narrowing.bind_target(generator.target, element_of(source), inner)
+        narrowing.bind_target(generator.target, items_of(source, generator.iter, inner), inner)
         for test in generator.ifs:
             truth(test, inner)
             narrowing.assume(test, True, inner)
@@ -337,6 +349,14 @@ def _comprehension(node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.Dic
         return Mapping((), evaluate(node.value, inner))
     kind = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: "generator"}[type(node)]
     return Sequence(kind, None, evaluate(node.elt, inner), changing)
+
+
+def items_of(source: Value, node: ast.expr, frame: Frame) -> Value:
+    """What iterating over a value yields; a project object is asked for its iterator."""
+    own = dunder.call_method(source, "__iter__", (), node, frame)
+    if own is not None:
+        return join(element_of(own), *(each for each in [dunder.call_method(own, "__next__", (), node, frame)] if each))
+    return element_of(source)
 
 
 def _inner_frame(frame: Frame) -> Frame:
@@ -348,7 +368,15 @@ def _inner_frame(frame: Frame) -> Frame:
 
 
 def _lambda(node: ast.Lambda, frame: Frame) -> Value:
+    evaluate_defaults(node.args, frame)
     return Function(frame.module.function(node), frame.scope)
+
+
+def evaluate_defaults(arguments: ast.arguments, frame: Frame) -> None:
+    """Default values are worked out where the function is made."""
+    if frame.in_region:
+        for default in (*arguments.defaults, *(each for each in arguments.kw_defaults if each is not None)):
+            evaluate(default, frame)
 
 
 def _named(node: ast.NamedExpr, frame: Frame) -> Value:

@@ -87,7 +87,7 @@ class StoreFact:
     item: bool = False
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Context:
     """One function (or block) in one abstract calling context, inside regions.
 

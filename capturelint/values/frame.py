@@ -48,7 +48,7 @@ class Arguments:
         return Arguments((*first, *self.positional), self.keywords, self.rest, self.open_keywords)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Frame:
     """``context`` is None outside regions: then nothing is recorded."""
 

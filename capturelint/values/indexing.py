@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from capturelint.model import Confidence
+from capturelint.values import dunder
 from capturelint.values.domain import (
     MISSING,
     UNKNOWN,
@@ -41,6 +42,9 @@ def read_item(node: ast.Subscript, frame: Frame) -> Value:
     if frame.context is not None:
         effects = list(_read_effects(base, node.slice, index, frame))
         frame.context.record_effects(node, tuple(effects), frame.confidence)
+    own = dunder.call_method(base, "__getitem__", (index,), node, frame)
+    if own is not None:
+        return own
     return join(*(_item(option, node.slice, index, frame) for option in options(base)))
 
 
@@ -196,6 +200,7 @@ def write_item(target: ast.Subscript, value: Value, frame: Frame, *, augmented: 
     index = evaluate(target.slice, frame)
     if frame.context is None:
         return
+    dunder.call_method(base, "__setitem__", (index, value), target, frame)
     sure = device_confidence(base)
     if sure is not None:
         effects = list(_write_effects(target, index, value, frame, augmented=augmented))
@@ -259,6 +264,8 @@ def _write_effects(
     if advanced and not masks and not augmented and _is_number(value):
         sure = min(advanced, key=lambda c: c.rank)
         yield Effect("host-to-device", sure, "a Python number is copied to the device to be scattered", "value")
+    if not masks and not advanced and not augmented and _is_number(value) and _picks_element(target, index, frame):
+        yield Effect("host-to-device", Confidence.CERTAIN, "a Python number is copied into a single element", "value")
     if masks and not augmented:
         yield from _mask_write(masks[0], value)
     for tensor in tensor_options(value):
@@ -266,6 +273,16 @@ def _write_effects(
             unsure = tensor.rank is None and not advanced
             sure = min(tensor.confidence, Confidence.LIKELY if unsure else Confidence.CERTAIN)
             yield Effect("host-to-device", sure, "a CPU tensor is written into a device tensor", "value")
+
+
+def _picks_element(target: ast.Subscript, index: Value, frame: Frame) -> bool:
+    """Whether every dimension is indexed by an integer: ``x1d[0] = 3.0`` copies, ``x2d[0] = 3.0`` fills (measured)."""
+    assert frame.context is not None
+    from capturelint.values.facts import span_of
+
+    base = frame.context.values.get(span_of(target.value))
+    found = [_indexed(tensor, target.slice, index) for tensor in tensors(base)]
+    return bool(found) and all(isinstance(each, Tensor) and each.rank == 0 for each in found)
 
 
 def _gathers(part: Value) -> Confidence | None:

@@ -105,7 +105,7 @@ def _exceptions(handler: ast.ExceptHandler) -> list[ast.expr]:
 Evaluate = Callable[["LazyScope", ast.expr], Value]
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class LazyScope:
     """The names of a function (``function`` None: the module) whose code is not executed.
 
@@ -170,6 +170,9 @@ class LazyScope:
         elif name in self.parameter_names():
             value = self.resolve_parameter(self, name)
         bindings = self.bindings.get(name, [])[:_MAX_BINDINGS]
+        if value is not None or any(binding.kind != "augment" for binding in bindings):
+            # `x += 1` keeps what x is: a tensor is changed in place, a number stays one
+            bindings = [binding for binding in bindings if binding.kind != "augment"]
         for binding in bindings:
             if not binding.kind.startswith("mutate") and binding.kind != "annotation":
                 found = self.evaluate(self, binding)

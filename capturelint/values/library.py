@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.values import hierarchy, narrowing
+from capturelint.values import dunder, hierarchy, narrowing
 from capturelint.values.domain import (
     HOST,
     MISSING,
@@ -88,6 +88,17 @@ def _super(node: ast.Call, frame: Frame) -> Value | None:
         info = info.parent
     if info is None or info.owner is None:
         return UNKNOWN
+    if len(node.args) == 2:
+        from capturelint.values.expressions import evaluate
+
+        owner, subject = evaluate(node.args[0], frame), evaluate(node.args[1], frame)
+        found = [
+            ExternalInstance("super", (("owner", cls), ("receiver", each)))
+            for cls in options(owner)
+            for each in options(subject)
+            if isinstance(cls, ClassValue) and isinstance(each, (Instance, ClassValue))
+        ]
+        return join(*found) if found else UNKNOWN
     receiver = frame.receiver
     if receiver is None and info.parameters():
         receiver = frame.scope.lookup(info.parameters()[0].arg)
@@ -198,6 +209,9 @@ def _isinstance(receiver: Value | None, given: Arguments, node: ast.AST, frame: 
 
 def _len(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     value = given.positional[0] if given.positional else UNKNOWN
+    own = dunder.call_method(value, "__len__", (), node, frame)
+    if own is not None:
+        return own
     for option in options(value):
         if isinstance(option, Tensor):
             return SIZE

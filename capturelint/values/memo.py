@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 def runs_once(node: ast.If, side: bool, body: list[ast.stmt], frame: Frame) -> bool:
     """Whether a branch runs only until it has set what the test asks for."""
-    return any(_sets(body, name, frame) for name in unset(node.test, side) if _outlives(name, frame))
+    names = unset(node.test, side)
+    return any(_sets(body, name, frame) if _outlives(name, frame) else _keeps(body, name) for name in names)
 
 
 def rest_runs_once(node: ast.If, rest: list[ast.stmt], frame: Frame) -> bool:
@@ -78,6 +79,18 @@ def _outlives(name: str, frame: Frame) -> bool:
     if "." in name:
         return True
     return not isinstance(frame.scope, Scope) or name not in frame.scope.ever or name in frame.scope.global_names
+
+
+def _keeps(body: list[ast.stmt], name: str) -> bool:
+    """``found = cache.get(key)``, ``if found is None: ...; cache[key] = found``: the local name is put away."""
+    return any(
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+        and any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in node.targets)
+        for statement in body
+        for node in ast.walk(statement)
+    )
 
 
 def _sets(body: list[ast.stmt], name: str, frame: Frame) -> bool:

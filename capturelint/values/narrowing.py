@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from capturelint.model import Confidence
 from capturelint.project.definitions import dotted_name
 from capturelint.values.domain import (
     MISSING,
     NONE,
     UNKNOWN,
     ClassValue,
+    Device,
     External,
     Host,
     Instance,
@@ -95,6 +98,10 @@ def _narrowings(test: ast.expr, holds: bool, frame: Frame) -> list[tuple[str, Va
             is_none = isinstance(test.ops[0], ast.Is) is holds
             return _with(test.left, frame, lambda value: NONE if is_none else without_none(value))
         return []
+    device = _device_test(test)
+    if device is not None:
+        subject, on_device = device
+        return _with(subject, frame, lambda value: _placed(value, on_device is holds))
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance":
         if len(test.args) == 2:
             return _instance_of(test.args[0], test.args[1], holds, frame)
@@ -104,6 +111,33 @@ def _narrowings(test: ast.expr, holds: bool, frame: Frame) -> list[tuple[str, Va
     if holds and isinstance(test, (ast.Name, ast.Attribute)):
         return _with(test, frame, without_none)
     return []
+
+
+def _device_test(test: ast.expr) -> tuple[ast.expr, bool] | None:
+    """``x.is_cuda``, ``x.device.type == "cuda"``: the tensor that is meant, and whether it is on the device if so."""
+    if isinstance(test, ast.Attribute) and test.attr in ("is_cuda", "is_cpu"):
+        return test.value, test.attr == "is_cuda"
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+        return None
+    left, right = test.left, test.comparators[0]
+    if isinstance(left, ast.Attribute) and left.attr == "type" and isinstance(left.value, ast.Attribute):
+        if left.value.attr == "device" and isinstance(right, ast.Constant) and right.value in ("cpu", "cuda"):
+            return left.value.value, (right.value == "cuda") is isinstance(test.ops[0], ast.Eq)
+    return None
+
+
+def _placed(value: Value, on_device: bool) -> Value:
+    """``value`` narrowed to tensors on the device, or to those on the host."""
+    device = Device.DEVICE if on_device else Device.HOST
+    kept: list[Value] = []
+    for option in options(value):
+        if isinstance(option, Tensor) and option.device is Device.UNKNOWN:
+            kept.append(replace(option, device=device))
+        elif isinstance(option, Unknown):
+            kept.append(Tensor(device=device, confidence=Confidence.LIKELY))
+        elif not isinstance(option, Tensor) or option.device is device:
+            kept.append(option)
+    return join(*kept) if kept else value
 
 
 def _with(node: ast.expr, frame: Frame, change: Callable[[Value], Value]) -> list[tuple[str, Value]]:

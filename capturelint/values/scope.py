@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from capturelint.values.lazy import LazyScope
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Scope:
     """``names`` is what holds at the current statement (None: not reachable); ``ever`` all that names were bound to."""
 

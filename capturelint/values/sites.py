@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from capturelint.values.domain import Value
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Site:
     """Where objects of a class are made; ``generic`` stands for an object whose making is not in view."""
 
@@ -21,3 +21,10 @@ class Site:
     label: str = ""
     #: counts how often the constructor's arguments were widened; answers about older ones no longer hold
     version: int = 0
+    #: made by code inside a region: it does not outlive a replay
+    in_region: bool = False
+    #: stands for an argument of a declared class: which object it is differs from call to call
+    passed: bool = False
+
+    def __repr__(self) -> str:
+        return f"<{self.cls.qualname}{' (any)' if self.generic else ''}>"

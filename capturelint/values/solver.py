@@ -13,7 +13,7 @@ _SETTLED = 1 << 30
 _MAX_ATTEMPTS = 2
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Solver:
     """Keeps an answer only when it depends on nothing that is still being worked out.
 
@@ -24,6 +24,10 @@ class Solver:
     answers: dict[Hashable, Value] = field(default_factory=dict)
     _open: dict[Hashable, int] = field(default_factory=dict)
     _attempts: dict[Hashable, int] = field(default_factory=dict)
+    #: incomplete answers, which do for questions that are asked as deep down, with the level they were found at
+    _makeshift: dict[Hashable, tuple[Value, int]] = field(default_factory=dict)
+    #: how far down the current question is, as the depth limits count
+    level: int = 0
     #: the outermost open question that the current answer depends on
     _lowest: int = _SETTLED
 
@@ -43,6 +47,10 @@ class Solver:
         if depth is not None:
             self._lowest = min(self._lowest, depth)
             return None
+        makeshift = self._makeshift.get(key)
+        if makeshift is not None and self._open and self.level >= makeshift[1]:
+            self._lowest = -1
+            return makeshift[0]
         depth = len(self._open)
         self._open[key] = depth
         outer, self._lowest = self._lowest, _SETTLED
@@ -51,12 +59,12 @@ class Solver:
         finally:
             del self._open[key]
             inner, self._lowest = self._lowest, outer
-        if inner >= depth:
+        if inner >= depth or not self._open:  # nothing open above it, or nobody who could know better
             self.answers[key] = value
             return value
         self._lowest = min(outer, inner)
         attempts = self._attempts.get(key, 0) + 1
         self._attempts[key] = attempts
-        if attempts > _MAX_ATTEMPTS:
-            self.answers[key] = value
+        if inner < 0 or attempts > _MAX_ATTEMPTS:
+            self._makeshift[key] = (value, self.level)
         return value

@@ -9,7 +9,7 @@ from typing import Any
 
 from capturelint.model import Confidence
 from capturelint.project.module import imported_names
-from capturelint.values import memo, narrowing
+from capturelint.values import dunder, memo, narrowing
 from capturelint.values.domain import (
     ClassValue,
     Function,
@@ -25,7 +25,7 @@ from capturelint.values.domain import (
     element_of,
     options,
 )
-from capturelint.values.expressions import evaluate, truth
+from capturelint.values.expressions import evaluate, evaluate_defaults, items_of, truth
 from capturelint.values.facts import StoreFact, span_of
 from capturelint.values.frame import Frame
 from capturelint.values.scope import Scope, join_names
@@ -152,7 +152,10 @@ def _augmented(node: ast.AugAssign, frame: Frame) -> None:
     load: ast.expr = ast.copy_location(_as_load(node.target), node.target)
     before = evaluate(load, frame)
     rebinds = isinstance(node.op, ast.MatMult)  # tensors have no in-place `@=`
-    result = before if _in_place(before) and not rebinds else arithmetic(node.op, before, value)
+    own = dunder.in_place(node.op, before, value, node.target, frame)
+    if own is None:
+        own = dunder.binary(node.op, before, value, node.target, frame)
+    result = before if _in_place(before) and not rebinds else own or arithmetic(node.op, before, value)
     if isinstance(result, Host):
         result = replace(result, changing=result.changing or changing_reason(before) or changing_reason(value))
     if isinstance(node.target, ast.Name):
@@ -219,7 +222,7 @@ def _for(node: ast.For | ast.AsyncFor, frame: Frame) -> None:
     source = evaluate(node.iter, frame)
     if device_confidence(source) is not None:
         frame.candidate(node.iter)
-    item = element_of(source)
+    item = items_of(source, node.iter, frame)
     _loop(node.body, frame, lambda: store(node.target, item, node, frame))
     execute(node.orelse, frame)
 
@@ -294,9 +297,13 @@ def _assert(node: ast.Assert, frame: Frame) -> None:
 
 def _try(node: ast.Try, frame: Frame) -> None:
     scope = _scope(frame)
-    before = _copy(scope.names)
+    before, returned = _copy(scope.names), len(frame.returns)
     execute(node.body, frame)
     after_body = scope.names
+    answers = frame.returns[returned:]
+    if after_body is None and answers and all(isinstance(each, Host) and each.truth is not None for each in answers):
+        scope.names = None  # a predicate that is known; its handlers are for machines that cannot tell
+        return
     at_handler = join_names(before, _copy(after_body))
     execute(node.orelse, frame)
     end = scope.names
@@ -326,6 +333,7 @@ def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> Non
     from capturelint.values.calls import decorated
 
     info = frame.module.function(node)
+    evaluate_defaults(node.args, frame)
     frame.scope.bind(node.name, decorated(Function(info, frame.scope), frame))
 
 

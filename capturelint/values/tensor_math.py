@@ -74,6 +74,8 @@ def _arithmetic(op: ast.operator, left: Value, right: Value) -> Value:
         return left
     if isinstance(right, ExternalInstance) and right.cls == "numpy.ndarray":
         return right
+    if any(isinstance(each, Unknown) and each.tensor_like for each in (left, right)):
+        return Unknown(tensor_like=True)
     if (isinstance(left, Host) and isinstance(right, Unknown)) or (
         isinstance(left, Unknown) and isinstance(right, Host)
     ):

@@ -94,6 +94,8 @@ class Bound:
     values: Dict[str, Value]
     all: tuple[Value, ...]
     receiver: Value | None
+    #: ``**kwargs`` of unknown content were passed too
+    open: bool = False
 
     def get(self, name: str) -> Value | None:
         if name == "self" and "self" not in self.values and self.spec.params:
@@ -116,7 +118,7 @@ def bind(spec: OpSpec, receiver: Value | None, given: Arguments) -> Bound:
             values[name] = positional[index]
     for name, value in given.keywords:
         values[name] = value
-    return Bound(spec, values, (*positional, *(v for _, v in given.keywords)), receiver)
+    return Bound(spec, values, (*positional, *(v for _, v in given.keywords)), receiver, given.open_keywords)
 
 
 def call_external(
@@ -188,6 +190,8 @@ def _call_unknown(
         return result_of(spec, assumed, bound.all, bound, frame)
     if name in ("synchronize", "query") and frame.in_region:
         effects.append(Effect("synchronize", Confidence.POSSIBLE, f"`.{name}()` of something unknown"))
+    if isinstance(receiver, Unknown) and receiver.tensor_like and spec is not None:
+        return Unknown(tensor_like=True)
     if frame.in_region:
         frame.engine.unresolved(frame, node, f"the object that has `.{name}` is unknown")
     return UNKNOWN
@@ -262,12 +266,8 @@ def _absent(value: Value | None) -> bool:
 
 
 def _left_out(bound: Bound, name: str) -> bool:
-    """Not passed, or None with nothing passed behind it: ``where(mask, None, 0)`` is no one-argument ``where``."""
-    if not _absent(bound.get(name)):
-        return False
-    params = bound.spec.params
-    later = params[params.index(name) + 1 :] if name in params else ()
-    return all(_absent(bound.get(each)) for each in later) or name not in bound.values
+    """Not passed at all: what is passed and looks like None here may well be something else in another call."""
+    return name not in bound.values and not bound.open
 
 
 def _is_const(value: Value | None, values: tuple[object, ...]) -> bool:
@@ -363,7 +363,8 @@ def _tensor_result(returns: Returns, first: Value | None, values: tuple[Value, .
     operands = list(_flat(values))
     if not any(True for value in operands for _ in tensors(value)):
         if any(isinstance(value, Unknown) for value in operands):
-            return UNKNOWN
+            likely = any(isinstance(value, Unknown) and value.tensor_like for value in operands)
+            return Unknown(tensor_like=True) if likely else UNKNOWN
         return Tensor(device=Device.UNKNOWN, confidence=Confidence.POSSIBLE, dtype=returns.dtype)
     rank: int | None = 0 if returns.rank0 else None
     dtype = returns.dtype
@@ -448,6 +449,8 @@ def _made(spec: OpSpec, returns: Returns, first: Value | None, bound: Bound, fra
             device=source.device, confidence=source.confidence, dtype=dtype or source.dtype, rank=rank, why=source.why
         )
     default = frame.default_device if frame is not None else Device.HOST
+    if given is None and bound.open:
+        default = Device.UNKNOWN
     device = given if given is not None else DeviceValue(default)
     pinned = bound.get("pin_memory")
     return Tensor(
@@ -534,6 +537,20 @@ def _harmless(path: str) -> bool:
     return any(".".join(parts[:count]) in _HARMLESS for count in range(1, len(parts) + 1))
 
 
+#: modules with weights of their own: what they give is where their weights are
+_WEIGHTED = (
+    "Linear",
+    "Bilinear",
+    "Conv",
+    "Embedding",
+    "LayerNorm",
+    "RMSNorm",
+    "BatchNorm",
+    "GroupNorm",
+    "InstanceNorm",
+)
+
+
 def call_module(
     target: ExternalInstance, given: Arguments, node: ast.AST, frame: Frame, effects: list[Effect]
 ) -> Value:
@@ -545,4 +562,7 @@ def call_module(
         return UNKNOWN
     bound = bind(spec, target, given)
     effects.extend(_effects(spec, bound, frame))
-    return result_of(spec, given.positional[0] if given.positional else None, bound.all, bound, frame)
+    result = result_of(spec, given.positional[0] if given.positional else None, bound.all, bound, frame)
+    if isinstance(result, Unknown) and target.cls.rpartition(".")[2].startswith(_WEIGHTED):
+        return Tensor(device=Device.DEVICE, confidence=Confidence.LIKELY, why="made by a module with weights")
+    return result
