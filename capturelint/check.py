@@ -78,6 +78,7 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
     with watch.stage("walk"):
         chosen, project = _load(options)
     engine = _engine(project, options.config)
+    engine.enters_possible = options.min_confidence is Confidence.POSSIBLE
     with watch.stage("regions"):
         narrow = _only_directories(options) and len(chosen) < len(project.files)
         searched = chosen if narrow else project.files
@@ -171,6 +172,7 @@ def _engine(project: Project, config: Config) -> Engine:
         allows_sync=joined(words.allows_sync, "allows_sync"),
         starts_capture=joined(words.starts_capture, "starts_capture"),
         breaks=joined((), "breaks"),
+        eager=joined((), "eager"),
         flags={name: value for preset in presets for name, value in preset.flags.items()},
         predicates={name: value for preset in presets for name, value in preset.predicates.items()}
         | dict(words.predicates),

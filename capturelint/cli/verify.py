@@ -82,7 +82,9 @@ def command(
             | outcome.to_json()
             for number, outcome in sorted(verified.outcomes.items())
         ]
-        outcomes.write_text(json.dumps(document, indent=1), encoding="utf-8")
+        # relative paths, as everywhere in reports
+        text = json.dumps(document, indent=1).replace(f"{Path.cwd()}/", "")
+        outcomes.write_text(text + "\n", encoding="utf-8")
     return exit_status(
         verified.result, Severity.ERROR, run.min_confidence, False, only_confirmed, require_regions=required
     )

@@ -55,6 +55,9 @@ class RegionState(CapturePass):
             return
         if isinstance(target, cst.Name):
             scope.names[target.value] = scope.names.get(target.value, frozenset()) | scope.expand(read)
+            source = _dotted(value)
+            if source is not None:
+                scope.saved[target.value] = source
             return
         if not isinstance(target, (cst.Attribute, cst.Subscript)):
             return
@@ -63,9 +66,16 @@ class RegionState(CapturePass):
             return
         if name in read.attributes and name not in scope.stored:
             self._store(target, name, direct=True)
+        elif isinstance(value, cst.Name) and scope.saved.get(value.value) == name:
+            pass  # put back as it was
         elif name in scope.expand(read) and name not in scope.stored:
             self._store(target, name, direct=False)
         scope.stored.add(name)
+
+    def _long_lived(self, name: str) -> bool:
+        """What hangs on the method's own object, or on the module; not on a local object or an argument."""
+        root = name.partition(".")[0].partition("[")[0]
+        return root in ("self", "cls") or "." not in name
 
     def _store(self, target: cst.BaseExpression, name: str, *, direct: bool) -> None:
         found = [(context, _carries(fact)) for context, fact in self.facts.stores(target)]
@@ -73,6 +83,8 @@ class RegionState(CapturePass):
         if support is None:
             return
         cap = Confidence.CERTAIN if direct else Confidence.LIKELY
+        if not self._long_lived(name):
+            cap = Confidence.POSSIBLE  # an object of the capture's own: what a replay starts from is the region's input
         support = Support(min(support.confidence, cap, key=lambda c: c.rank), support.contexts)
         message = (
             f"`{name}` is bound to a new tensor inside the region, made from its old value: Python does that at "
@@ -95,6 +107,8 @@ class _Locals:
     def __init__(self) -> None:
         self.names: dict[str, frozenset[str]] = {}
         self.stored: set[str] = set()
+        #: local names that hold exactly what an attribute held
+        self.saved: dict[str, str] = {}
         #: names declared ``global`` or ``nonlocal``
         self.outer: set[str] = set()
 
@@ -176,7 +190,8 @@ def _pairs(
 def _carries(fact: StoreFact) -> Confidence | None:
     """Whether what is stored is a device tensor (or holds one), where it outlives the call."""
     if not any(
-        isinstance(option, Unknown) or (isinstance(option, Instance) and not option.site.in_region)
+        isinstance(option, Unknown)
+        or (isinstance(option, Instance) and not option.site.in_region and not option.site.passed)
         for option in options(fact.owner)
     ):
         return None

@@ -15,7 +15,17 @@ from typing import Any
 from capturelint.errors import RulebookError, UsageError
 from capturelint.rulebook.location import rules_directory
 
-_LISTS = ("when", "breaks", "allows-sync", "capture-safe", "synchronizes", "reads-device", "starts-capture", "regions")
+_LISTS = (
+    "when",
+    "breaks",
+    "eager",
+    "allows-sync",
+    "capture-safe",
+    "synchronizes",
+    "reads-device",
+    "starts-capture",
+    "regions",
+)
 _TABLES = ("predicates", "flags")
 _KEYS = ("version", "name", "summary", *_LISTS, *_TABLES)
 
@@ -24,7 +34,8 @@ _KEYS = ("version", "name", "summary", *_LISTS, *_TABLES)
 class Preset:
     """``predicates`` are functions and ``flags`` patterns of host flags, with their value inside a region.
 
-    ``breaks``: decorators of functions that may leave the capture. ``allows_sync``: context managers whose body is
+    ``breaks``: decorators of functions that may leave the capture; ``eager``: patterns of names of functions and classes
+    that only the eager path uses. ``allows_sync``: context managers whose body is
     meant to synchronize. ``starts_capture``: context managers and wrapper classes that record. ``regions``: patterns as
     in config, for methods that an engine captures by contract.
     """
@@ -33,6 +44,7 @@ class Preset:
     summary: str
     when: tuple[str, ...] = ()
     breaks: tuple[str, ...] = ()
+    eager: tuple[str, ...] = ()
     allows_sync: tuple[str, ...] = ()
     capture_safe: tuple[str, ...] = ()
     synchronizes: tuple[str, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from capturelint.model import Confidence
 from capturelint.project.definitions import FunctionInfo
 from capturelint.values import annotated
 from capturelint.values.domain import (
@@ -73,6 +74,10 @@ def _refined(
     given: Arguments,
 ) -> Value:
     info = function.info
+    if value is not None and parameter.annotation is not None and _doubtful_tensor(value):
+        declared = annotated.value_of(engine, parameter.annotation, engine.module_scope(info.module), parameter.arg)
+        if declared is not None and all(isinstance(option, Host) for option in options(declared)):
+            return declared  # `n: int` says more than a guess that a tensor comes in
     if value is None and default is not None and not given.open_keywords:
         return engine.evaluate_in(engine.module_scope(info.module), default)
     if value is None or type(value) is Unknown or (isinstance(value, Tensor) and value.device is Device.UNKNOWN):
@@ -80,6 +85,14 @@ def _refined(
         if declared is not None and not (isinstance(value, Tensor) and not isinstance(declared, Tensor)):
             return value if isinstance(value, Tensor) else declared
     return value if value is not None else Unknown(parameter=parameter.arg)
+
+
+def _doubtful_tensor(value: Value) -> bool:
+    return any(
+        (isinstance(option, Tensor) and option.confidence is not Confidence.CERTAIN)
+        or (isinstance(option, Unknown) and option.tensor_like)
+        for option in options(value)
+    )
 
 
 def class_of(value: Value) -> Value:

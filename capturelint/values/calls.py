@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _MAX_TARGETS = 24
+_KERNELS = ("triton.jit", "triton.autotune", "triton.heuristics", "triton.experimental.gluon.jit")
 #: with more overrides than this it is only possible that a call means a given one
 _MAX_LIKELY = 3
 
@@ -179,6 +180,8 @@ def _call_function(
             return frame.engine.host_call(target, given)
         if vocabulary.breaks and any(last_name(each) in vocabulary.breaks for each in info.decorators):
             sure = Confidence.POSSIBLE  # it may leave the capture and run eagerly
+        if frame.depth and vocabulary.is_eager(info.qualname):
+            sure = Confidence.POSSIBLE  # named directly in a region it is captured; further down it is the other path
         return frame.engine.enter(target, given, node, frame, sure)
     return frame.engine.host_call(target, given)
 
@@ -271,7 +274,7 @@ def _decorate(value: Value, decorator: ast.expr, frame: Frame) -> Value:
         return value
     head = decorator.func if isinstance(decorator, ast.Call) else decorator
     for name in _external_names(evaluate_outside(head, frame)):
-        if name in ("triton.jit", "triton.autotune", "triton.heuristics", "triton.experimental.gluon.jit"):
+        if name in _KERNELS or name.startswith(("cutlass.", "cute.", "tilelang.", "numba.cuda.", "warp.")):
             return replace(value, role="triton")
     return value
 

@@ -23,7 +23,7 @@ def attribute_reason(
 ) -> str | None:
     """Why ``self.name`` changes: a method other than those that construct the object assigns it."""
     for method, statement in outside:
-        if constructs(method, set()) or _captures(method):
+        if constructs(method, set()) or _sets_up(method) or _captures(method):
             continue
         line = getattr(statement, "lineno", method.line)
         verb = "advanced" if isinstance(statement, ast.AugAssign) else "assigned"
@@ -54,6 +54,11 @@ def constructs(method: FunctionInfo, seen: set[FunctionInfo]) -> bool:
     callers = [holder for holder, _ in method.module.calls_named(method.name) if holder is not None]
     if callers:
         return all(holder.owner is not None and constructs(holder, seen) for holder in callers)
+    return _sets_up(method)
+
+
+def _sets_up(method: FunctionInfo) -> bool:
+    """A method whose name says that it prepares the object for all that follows."""
     return method.name.strip("_").partition("_")[0] in _SETTING_UP and not method.name.startswith("init_forward")
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _MAX_DEPTH = 40
 _MAX_HOST_DEPTH = 14
-_MAX_CONTEXTS = 10
+_MAX_CONTEXTS = 6
 _BUILTIN_NAMES = frozenset(dir(builtins))
 
 #: how code says that models are built on the device: then a factory in a module's construction tells nothing
@@ -59,6 +59,8 @@ class Engine:
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     contexts: dict[Key, Context] = field(default_factory=dict)
     by_function: dict[FunctionInfo, list[Context]] = field(default_factory=dict)
+    #: calls that may only possibly happen at capture are entered only when such findings are wanted: they are many
+    enters_possible: bool = False
     host_depth: int = 0
     parameter_depth: int = 0
     _scopes: dict[Key, LazyScope] = field(default_factory=dict)
@@ -334,6 +336,9 @@ class Engine:
         if frame.depth >= _MAX_DEPTH:
             self.unresolved(frame, node, "call chain too deep")
             return UNKNOWN
+        if sure is Confidence.POSSIBLE and not self.enters_possible:
+            self.unresolved(frame, node, "only possible at capture (--min-confidence possible follows it)")
+            return self.host_call(function, given)
         bound = arguments.bind(self, function, given)
         key: Key = (info, function.scope, tuple(bound.items()), frame.default_device, frame.context.compiled)
         if key not in self.contexts and len(self.by_function.get(info, ())) >= _MAX_CONTEXTS:

@@ -35,6 +35,7 @@ class Vocabulary:
     allows_sync: tuple[str, ...] = ()
     starts_capture: tuple[str, ...] = ()
     breaks: tuple[str, ...] = ()
+    eager: tuple[str, ...] = ()
     flags: dict[str, bool] = field(default_factory=dict)
     predicates: dict[str, bool] = field(default_factory=dict)
 
@@ -54,6 +55,11 @@ class Vocabulary:
     def flag(self, name: str) -> bool | None:
         """The value of a host flag inside a region, by the last part of its name."""
         return next((value for pattern, value in self.flags.items() if fnmatch.fnmatchcase(name, pattern)), None)
+
+    def is_eager(self, qualname: str) -> bool:
+        """Whether a function (or its class) says by its name that it is the path without graphs."""
+        parts = [part.lower() for part in qualname.split(".") if not part.startswith("<")]
+        return any(fnmatch.fnmatchcase(part, pattern) for part in parts for pattern in self.eager)
 
     @staticmethod
     def matches(dotted: str, patterns: Iterable[str]) -> bool:

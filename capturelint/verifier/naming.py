@@ -112,7 +112,7 @@ def frozen_scalar(sites: tuple[Site, ...], op: str, captured: str, now: str, whe
 
 
 def frozen_branch(site: Site, captured: str, now: str, when: str) -> Observation | None:
-    text = f"the branch taken here was {captured} at capture and {now} at replay ({when})"
+    text = f"frozen branch: {captured} at capture, {now} in an eager run now ({when})"
     return seen(STALE, (site,), text, ("CG303", "CG600"))
 
 
@@ -125,7 +125,9 @@ def moved(sites: tuple[Site, ...], name: str, dead: bool, when: str) -> Observat
         text = f"the graph reads memory of {name} that has been freed ({when})"
         return seen(CORRUPTION, sites, text, ("CG504", "CG600"))
     text = f"the graph still reads the tensor that {name} was at capture; the name now holds another ({when})"
-    return seen(STALE, sites, text, ("CG502", "CG505", "CG600"))
+    found = seen(STALE, sites, text, ("CG502", "CG505", "CG600"))
+    # the line that bound the name anew says more, where it is known
+    return replace(found, weak=True) if found is not None else None
 
 
 def rebound(site: Site, name: str, dead: bool) -> Observation | None:
@@ -181,6 +183,12 @@ def autocast_cache(entered: Site, sites: tuple[Site, ...], when: str) -> Observa
         f" they are freed when it ends, and never cast anew ({when})"
     )
     return seen(CORRUPTION, (entered,), text, ("CG902", "CG504", "CG600"), sites[:1])
+
+
+def output_overwritten(site: Site, step: int) -> Observation | None:
+    text = f"the tensor that step {step} returned here was overwritten by a later replay"
+    found = seen(CORRUPTION, (site,), text, ("CG503",))
+    return replace(found, only_confirms=True) if found is not None else None
 
 
 def stored(site: Site, name: str) -> Observation | None:

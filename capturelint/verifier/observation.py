@@ -27,6 +27,8 @@ class Observation:
     assumed: str = ""
     #: says that something is wrong and not why: counts where nothing else of its region does
     weak: bool = False
+    #: proves a finding, but is no hazard by itself: never reported where the linter found nothing
+    only_confirms: bool = False
 
     @property
     def frees(self) -> bool:
@@ -52,6 +54,7 @@ class Observation:
             data["function"],
             data["assumed"],
             data["weak"],
+            data["only_confirms"],
         )
 
 
@@ -98,7 +101,7 @@ class Outcome:
 
     def settle(self) -> None:
         """Drops what other observations explain: bare divergences, and reads of memory whose loss has a cause."""
-        stale = [item for item in self.observations if item.consequence != CAPTURE_ERROR]
+        stale = [item for item in self.observations if item.consequence != CAPTURE_ERROR and not item.only_confirms]
         causes = [item for item in stale if not item.weak and item.rules[0] != FREED]
         if causes:
             self.observations[:] = [

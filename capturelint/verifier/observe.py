@@ -153,11 +153,12 @@ class Observer:
         with self._working():
             torch.cuda.synchronize()
             comparison = Comparer(self.device, self.user).compare(captured.exam, when)
-            if named and captured.compared == 1 and comparison.problem is None:
-                self._vary(captured)
-        captured.region.overrides, captured.exam.suggested = {}, []
         for observation in comparison.observations:
             self.outcome.add(replace(observation, assumed="names" if named else comparison.assumed))
+        if named and captured.compared == 1 and comparison.problem is None:
+            with self._working():
+                self._vary(captured)
+        captured.region.overrides, captured.exam.suggested = {}, []
         dead = any(observation.consequence == CORRUPTION for observation in comparison.observations)
         self.watch.replayed(captured.exam, comparison.equal is False, dead)
         if comparison.equal is None:
@@ -200,6 +201,10 @@ class Observer:
         finally:
             self._busy = before
             sys.settrace(trace)
+
+    def files(self) -> set[str]:
+        """The files of the blocks captured so far."""
+        return {captured.region.path for captured in self._graphs.values()}
 
     @property
     def busy(self) -> bool:

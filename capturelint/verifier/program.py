@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from capturelint.verifier import naming
 from capturelint.verifier.cuda import CudaDevice
 from capturelint.verifier.importing import resolve
 from capturelint.verifier.jobs import Job
@@ -20,7 +21,7 @@ from capturelint.verifier.observation import Observation, Outcome
 from capturelint.verifier.observe import Observer, observing
 from capturelint.verifier.record import current
 from capturelint.verifier.region import tensors_of
-from capturelint.verifier.sites import UserCode, one_line
+from capturelint.verifier.sites import Site, UserCode, one_line
 from capturelint.verifier.tolerance import difference
 from capturelint.verifier.traffic import Traffic, following
 from capturelint.verifier.watching import Watch
@@ -40,11 +41,16 @@ def run_program(job: Job, device: CudaDevice, user: UserCode) -> Outcome:
         device, user, lambda found: _add_traffic(outcome, found), lambda: observer.busy or current() is not None
     )
 
+    returned: list[Site | None] = [None]
+
     def leaving(frame: Any) -> None:
         watch.leave(frame)
         observer.forget(frame)
+        if frame.f_code.co_filename in observer.files():
+            returned[0] = Site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
     results: list[list[torch.Tensor]] = []
+    kept: list[tuple[list[torch.Tensor], Site | None]] = []
     try:
         with ExitStack() as stack:
             stack.enter_context(observing(observer))
@@ -53,6 +59,8 @@ def run_program(job: Job, device: CudaDevice, user: UserCode) -> Outcome:
             outcome.ran = lines.seen
             for result in _steps(run):
                 results.append([tensor.detach().clone() for tensor in tensors_of(result)])
+                kept.append((tensors_of(result), returned[0]))
+            _look_back(kept, results, outcome)
     except SystemExit as error:
         outcome.problem = f"the program called sys.exit({error.code!r})"
     except Exception as error:
@@ -68,6 +76,16 @@ def run_program(job: Job, device: CudaDevice, user: UserCode) -> Outcome:
     outcome.settle()
     outcome.seconds = time.perf_counter() - start
     return outcome
+
+
+def _look_back(
+    kept: list[tuple[list[torch.Tensor], Site | None]], results: list[list[torch.Tensor]], outcome: Outcome
+) -> None:
+    """Whether what a step returned still holds the same after the later ones."""
+    for number, ((tensors, site), copies) in enumerate(zip(kept[:-1], results, strict=False), 1):
+        changed = any(difference(now, then) is not None for now, then in zip(tensors, copies, strict=True))
+        if changed and site is not None:
+            outcome.add_maybe(naming.output_overwritten(site, number))
 
 
 def _add_traffic(outcome: Outcome, found: Observation | None) -> None:

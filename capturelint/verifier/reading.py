@@ -18,12 +18,12 @@ _GROWING = frozenset(
 def where_read(word: str, site: Site, user: UserCode) -> tuple[str, int] | None:
     """A line that reads the attribute or variable ``word``, other than to change it; None where no line does.
 
-    Looks in the file of ``site``, the line that changes it, and in the other modules of the user's that are loaded.
+    Looks in the file of ``site``, the line that changes it, and in the loaded modules of the user's that import it.
     """
     paths = [site.path]
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None)
-        if path and path not in paths and user.owns(path):
+        if path and path not in paths and user.owns(path) and Path(site.path).stem in _imports(path):
             paths.append(path)
     for path in paths:
         for line in _reads(path, word):
@@ -39,6 +39,22 @@ def _reads(path: str, word: str) -> tuple[int, ...]:
     except (OSError, SyntaxError, ValueError):
         return ()
     return tuple(sorted(_loads(tree, word)))
+
+
+@lru_cache(maxsize=4096)
+def _imports(path: str) -> frozenset[str]:
+    """The last parts of the names of all modules that a file imports, or imports from."""
+    try:
+        tree = ast.parse(Path(path).read_bytes(), path)
+    except (OSError, SyntaxError, ValueError):
+        return frozenset()
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names.update((node.module or "", *(alias.name for alias in node.names)))
+    return frozenset(name.rsplit(".", 1)[-1] for name in names)
 
 
 def _loads(tree: ast.Module, word: str) -> Iterator[int]:

@@ -66,10 +66,10 @@ class Traffic:
     def changes(self, target: torch.Tensor, source: Any, non_blocking: bool, run: Callable[[], Any]) -> Any:
         """One call that fills ``target``, which ``run`` makes."""
         site = next(iter(self.user.stack()), None)
-        if not target.is_cuda:
+        if not self.device.holds(target):
             self._overwritten(target, site)
             return run()
-        staged = non_blocking and isinstance(source, torch.Tensor) and not source.is_cuda and source.is_pinned()
+        staged = non_blocking and isinstance(source, torch.Tensor) and self._pinned(source)
         if staged:
             # a busy GPU: the copy is done later than here, as in a loaded server
             torch.cuda._sleep(_DELAY)  # type: ignore[no-untyped-call]
@@ -81,6 +81,9 @@ class Traffic:
             if site is not None:
                 self._pending[source.untyped_storage().data_ptr()] = (event, site)
         return result
+
+    def _pinned(self, source: torch.Tensor) -> bool:
+        return not self.device.holds(source) and self.device.reads(source)
 
     def _overwritten(self, target: torch.Tensor, site: Site | None) -> None:
         pending = self._pending.get(target.untyped_storage().data_ptr())
@@ -129,7 +132,8 @@ class Traffic:
                 for start, end in gaps:
                     now[start:end].copy_(self._pristine[address][start:end])
             self.device.replay(exam.capture.graph)
-            results = [tensor.detach().clone() for tensor in tensors_of(exam.capture.result)]
+            given = [*tensors_of(exam.capture.result), *exam.bound.values()]
+            results = [tensor.detach().clone() for tensor in given]
             outcomes.append([*results, *(copy for item in writes if (copy := item.copy()) is not None)])
             for item in (*writes, entry):
                 item.put(item.before)

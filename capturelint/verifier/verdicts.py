@@ -57,6 +57,8 @@ def apply(
         judged.append(replace(finding, verdict=_verdict(finding, matching, by_region, plan, base)))
     if report_new:
         for item in seen:
+            if item.observation.only_confirms:
+                continue
             if id(item.observation) not in used and not _repeats(item.observation, judged, base):
                 judged.append(_new_finding(item, base))
     return replace(result, findings=tuple(sorted(judged, key=lambda finding: finding.sort_key)))

@@ -63,6 +63,11 @@ class _Tape(TorchDispatchMode):
                     ours.copy_(theirs)
 
 
+class _NoForks:
+    def unjoined(self) -> list[Any]:
+        return []
+
+
 @dataclass
 class EmulatedDevice:
     name: str = "an emulated device"
@@ -123,5 +128,55 @@ class EmulatedDevice:
         return weak_storage(storage)
 
     @contextmanager
-    def observing(self, capturing: Any) -> Iterator[None]:
-        yield
+    def observing(self, capturing: Any) -> Iterator[_NoForks]:
+        yield _NoForks()
+
+    def heal(self) -> None:
+        return None
+
+
+class EmulatedGraph:
+    """Stands for ``torch.cuda.CUDAGraph`` in a program under test."""
+
+    capturing: EmulatedGraph | None = None
+
+    def __init__(self) -> None:
+        self.tape = _Tape()
+
+    def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
+        EmulatedGraph.capturing = self
+        self.tape.__enter__()
+
+    def capture_end(self) -> None:
+        self.tape.__exit__(None, None, None)
+        EmulatedGraph.capturing = None
+        put_back(self.tape.written.values())
+
+    def replay(self) -> None:
+        with torch.no_grad():
+            self.tape.play()
+
+    def register_generator_state(self, generator: Any) -> None:
+        return None
+
+
+class EmulatedGraphContext:
+    """Stands for ``torch.cuda.graph``."""
+
+    def __init__(self, cuda_graph: EmulatedGraph, capture_error_mode: str = "global") -> None:
+        self.cuda_graph, self.capture_error_mode = cuda_graph, capture_error_mode
+
+    def __enter__(self) -> None:
+        self.cuda_graph.capture_begin(capture_error_mode=self.capture_error_mode)
+
+    def __exit__(self, *details: Any) -> None:
+        self.cuda_graph.capture_end()
+
+
+def emulate(monkeypatch: Any) -> None:
+    """Puts the emulated classes where programs look for torch's."""
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", EmulatedGraph)
+    monkeypatch.setattr(torch.cuda, "graph", EmulatedGraphContext)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda *_: None)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda *_: None)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: EmulatedGraph.capturing is not None)
