@@ -109,6 +109,7 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
         hidden=hidden,
         notes=_notes(declarations, options.config) if searched is project.files else (),
         timings=watch.seconds,
+        behind=engine,
     )
 
 
@@ -241,4 +242,5 @@ def _interpreter_settings() -> Iterator[None]:
     finally:
         sys.setrecursionlimit(before)
         if collecting:
+            gc.freeze()  # a collection would go through everything that the result keeps
             gc.enable()

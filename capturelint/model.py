@@ -233,3 +233,5 @@ class CheckResult:
     notes: tuple[str, ...] = ()
     #: seconds by stage, for ``--timings``
     timings: dict[str, float] = field(default_factory=dict)
+    #: the index and the facts behind the result, which live as long as it does
+    behind: object = field(default=None, repr=False, compare=False)

@@ -215,7 +215,6 @@ def step(x: torch.Tensor):  # capturelint: region
         x.item()
 """
 #: `allows-sync` is applied to the value of the manager, which is not known in these two forms
-NOT_YET = pytest.mark.xfail(reason="allows-sync knows classes of the project only")
 
 
 @pytest.mark.parametrize(
@@ -227,8 +226,8 @@ NOT_YET = pytest.mark.xfail(reason="allows-sync knows classes of the project onl
         pytest.param('flags: { "use_*": true }', FLAG, 6, id="flag"),
         pytest.param("breaks: [eager_break]", BREAK, 6, id="break"),
         pytest.param("allows-sync: [sync_is_fine]", ALLOWED_CLASS, 10, id="class that allows"),
-        pytest.param("allows-sync: [sync_is_fine]", ALLOWED_FUNCTION, 10, id="function that allows", marks=NOT_YET),
-        pytest.param("allows-sync: [sync_is_fine]", ALLOWED_IMPORTED, 8, id="import that allows", marks=NOT_YET),
+        pytest.param("allows-sync: [sync_is_fine]", ALLOWED_FUNCTION, 10, id="function that allows"),
+        pytest.param("allows-sync: [sync_is_fine]", ALLOWED_IMPORTED, 8, id="import that allows"),
     ],
 )
 def test_what_a_preset_takes_away(check: Check, preset: str, body: str, line: int) -> None:

@@ -9,6 +9,7 @@ import click
 from capturelint.cli import options
 from capturelint.cli.notes import write_notes
 from capturelint.cli.output import note, parse_destinations, write_reports
+from capturelint.cli.process import keep_until_exit
 from capturelint.cli.verifying import harness_options, run_verifier, write_verifier_notes
 from capturelint.model import Confidence, Severity
 from capturelint.report.formats import FORMATS, ReportOptions
@@ -93,6 +94,7 @@ def command(
         jobs=jobs,
     )
     result = check_paths(run)
+    keep_until_exit(result)
     verified = None
     if verify_on_gpu or verify_if_possible:
         from capturelint.verifier.parent import NoGpu

@@ -9,6 +9,7 @@ import click
 
 from capturelint.cli import options
 from capturelint.cli.notes import write_notes
+from capturelint.cli.process import keep_until_exit
 from capturelint.cli.streams import write_stdout
 from capturelint.cli.terminal import use_color
 from capturelint.report.outcome import FAILED, PASSED
@@ -38,6 +39,7 @@ def command(
 
     run = options.check_options(paths, config_file=config_file, force_exclude=force_exclude, jobs=jobs)
     result = check_paths(run)
+    keep_until_exit(result)
     required = require_regions or run.config.require_regions
     if output_format == "json":
         write_stdout(render_regions_json(result))

@@ -42,7 +42,7 @@ class Surroundings:
         return function in self.capturing and not replays(function)
 
     def _drops_graph(self, function: FunctionInfo) -> bool:
-        """``self.graph = None`` or ``self.captured = False``: a function that throws the graph away has it captured anew."""
+        """``self.graph = None``, ``self.captured = False``: who throws the graph away has it captured anew."""
         if replays(function):
             return False
         for node in walk_own(function.node):

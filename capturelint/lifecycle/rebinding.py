@@ -154,6 +154,7 @@ def _names(target: ast.expr, name: str) -> bool:
 
 def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> Iterator[_Rebinding]:
     read: dict[tuple[Site, str], None] = {}
+    stored: set[tuple[Site, str]] = set()
     # what the region itself runs is CG502's business, unless it replays, which captured code cannot
     entered = {context.function for context in reach.steps} - {reach.entered.declaration.holder}
     for context in reach.steps:
@@ -162,16 +163,13 @@ def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> 
                 read[owner, name] = None
         for fact in context.stores.values():
             for option in options(fact.owner):
-                if (
-                    isinstance(option, Instance)
-                    and _outlives(option.site)
-                    and not fact.item
-                    and deep_confidence(fact.value) is not None
-                ):
-                    read[option.site, fact.attribute] = None
+                if isinstance(option, Instance) and not fact.item and _outlives(option.site):
+                    stored.add((option.site, fact.attribute))
+                    if deep_confidence(fact.value) is not None:
+                        read[option.site, fact.attribute] = None
     for site, name in sorted(read, key=lambda pair: (pair[0].cls.qualname, pair[1])):
         value = attributes.of_instance(engine, Instance(site, exact=not site.generic), name)
-        written = _stored_in(reach, site, name)
+        written = (site, name) in stored
         if not _static_input(value) and not written:
             continue
         if written and not surroundings.read_by_replay(name):
@@ -193,17 +191,6 @@ def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> 
 def _outlives(site: Site) -> bool:
     """An object made in the region, or passed in for one call, is another one at the next call."""
     return not site.in_region and not site.passed
-
-
-def _stored_in(reach: Reach, site: Site, name: str) -> bool:
-    """The region itself binds the attribute to a tensor; then the graph writes that one."""
-    return any(
-        fact.attribute == name
-        and not fact.item
-        and any(isinstance(o, Instance) and o.site is site for o in options(fact.owner))
-        for context in reach.steps
-        for fact in context.stores.values()
-    )
 
 
 def _allocates(function: FunctionInfo, statement: ast.AST, target: ast.expr) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import libcst as cst
 from libcst import BatchableCSTVisitor
@@ -34,6 +35,15 @@ class CapturePass(BatchableCSTVisitor):
         super().__init__()
         self.facts = facts
         self.hazards: dict[tuple[str, Span], Hazard] = {}
+
+    _names: ClassVar[tuple[str, ...] | None] = None
+
+    def get_visitors(self) -> Mapping[str, Callable[..., Any]]:
+        """LibCST looks these up by inspecting the instance, for every traversal; they are the same for a class."""
+        cls = type(self)
+        if "_names" not in vars(cls):
+            cls._names = tuple(super().get_visitors())
+        return {name: getattr(self, name) for name in cls._names or ()}
 
     def report(
         self,

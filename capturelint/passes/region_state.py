@@ -9,6 +9,7 @@ from capturelint.passes.base import CapturePass
 from capturelint.passes.unit import Support
 from capturelint.values.domain import Instance, Unknown, options
 from capturelint.values.facts import StoreFact
+from capturelint.values.sites import Site
 from capturelint.values.torch_ops import deep_confidence
 
 
@@ -72,19 +73,12 @@ class RegionState(CapturePass):
             self._store(target, name, direct=False)
         scope.stored.add(name)
 
-    def _long_lived(self, name: str) -> bool:
-        """What hangs on the method's own object, or on the module; not on a local object or an argument."""
-        root = name.partition(".")[0].partition("[")[0]
-        return root in ("self", "cls") or "." not in name
-
     def _store(self, target: cst.BaseExpression, name: str, *, direct: bool) -> None:
         found = [(context, _carries(fact)) for context, fact in self.facts.stores(target)]
         support = self.facts.support(found, self.facts.node_span(target)[0])
         if support is None:
             return
         cap = Confidence.CERTAIN if direct else Confidence.LIKELY
-        if not self._long_lived(name):
-            cap = Confidence.POSSIBLE  # an object of the capture's own: what a replay starts from is the region's input
         support = Support(min(support.confidence, cap, key=lambda c: c.rank), support.contexts)
         message = (
             f"`{name}` is bound to a new tensor inside the region, made from its old value: Python does that at "
@@ -187,11 +181,17 @@ def _pairs(
     return [(target, value)]
 
 
+def _long_lived(site: Site) -> bool:
+    """An object that outlives the capture: not made in the region, for one call, or for this capture alone."""
+    if site.in_region or (site.passed and site.cls.is_dataclass):
+        return False
+    return site.held or (site.generic and not site.passed)
+
+
 def _carries(fact: StoreFact) -> Confidence | None:
     """Whether what is stored is a device tensor (or holds one), where it outlives the call."""
     if not any(
-        isinstance(option, Unknown)
-        or (isinstance(option, Instance) and not option.site.in_region and not option.site.passed)
+        isinstance(option, Unknown) or (isinstance(option, Instance) and _long_lived(option.site))
         for option in options(fact.owner)
     ):
         return None

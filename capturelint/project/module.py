@@ -6,6 +6,7 @@ import ast
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from capturelint.errors import SourceError
 from capturelint.project.definitions import CHILDLESS, ClassInfo, FunctionInfo, children
@@ -46,6 +47,9 @@ class Module:
     star_imports: list[ImportedName] = field(default_factory=list)
     functions: dict[int, FunctionInfo] = field(default_factory=dict)
     classes: dict[int, ClassInfo] = field(default_factory=dict)
+    #: kept here by those who work them out: what each function binds, and what it returns, by its node's identity
+    bindings: dict[int, Any] = field(default_factory=dict)
+    returns: dict[int, list[ast.AST]] = field(default_factory=dict)
     _uses: Uses | None = None
     _lines: list[str] | None = None
 

@@ -25,6 +25,7 @@ class NameSearch:
     files: Sequence[SourceFile]
     content: Callable[[SourceFile], bytes]
     _answers: dict[str, list[SourceFile]] = field(default_factory=dict)
+    _stores: dict[str, list[SourceFile]] = field(default_factory=dict)
     _words: dict[bytes, list[int]] | None = None
     _derived: dict[str, list[tuple[SourceFile, str]]] | None = None
     _scans: int = 0
@@ -43,10 +44,15 @@ class NameSearch:
 
     def storing(self, attribute: str) -> list[SourceFile]:
         """Files that may bind ``something.attribute``, or an item of it."""
+        known = self._stores.get(attribute)
+        if known is not None:
+            return known
         pattern = re.compile(
             rb"\." + re.escape(attribute.encode()) + rb"\s*(?:[,:)\]\[]|=(?!=)|[-+*/@|&^%]=|//=|\*\*=|<<=|>>=)"
         )
-        return [file for file in self.mentioning(attribute) if pattern.search(self.content(file))]
+        found = [file for file in self.mentioning(attribute) if pattern.search(self.content(file))]
+        self._stores[attribute] = found
+        return found
 
     def defining(self, name: str) -> list[SourceFile]:
         """Files that hold the text ``def name``."""

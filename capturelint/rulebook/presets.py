@@ -34,7 +34,7 @@ _KEYS = ("version", "name", "summary", *_LISTS, *_TABLES)
 class Preset:
     """``predicates`` are functions and ``flags`` patterns of host flags, with their value inside a region.
 
-    ``breaks``: decorators of functions that may leave the capture; ``eager``: patterns of names of functions and classes
+    ``breaks``: decorators of functions that may leave the capture; ``eager``: name patterns of functions and classes
     that only the eager path uses. ``allows_sync``: context managers whose body is
     meant to synchronize. ``starts_capture``: context managers and wrapper classes that record. ``regions``: patterns as
     in config, for methods that an engine captures by contract.

@@ -473,6 +473,8 @@ def _marked(engine: Engine, site: Site, name: str, value: Value, outside: list[t
     reason = None if site.passed else changing.attribute_reason(engine, site.cls, name, outside)
     marked: list[Value] = []
     for option in options(value):
+        if isinstance(option, Instance):
+            option.site.held = True
         if isinstance(option, Tensor):
             marked.append(replace(option, stored=True, changing=option.changing or reason))
         elif isinstance(option, Host) and reason and not option.is_none:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _MAX_SITES = 24
 _MAX_FILES = 60
 _MAX_CHAIN = 4
+#: one step to callers weighs more than any number of expressions within one function
+_LEVEL = 100
 
 
 def parameter(engine: Engine, scope: LazyScope, name: str) -> Value:
@@ -68,7 +70,7 @@ def _passed_extra(engine: Engine, info: FunctionInfo) -> Value:
 def _joined_extra(engine: Engine, info: FunctionInfo) -> Value:
     named = len(info.node.args.posonlyargs) + len(info.node.args.args)
     engine.parameter_depth += 1
-    engine.solver.level += 1
+    engine.solver.level += _LEVEL
     try:
         found: list[Value] = []
         for given, bound in calls_of(engine, info):
@@ -77,7 +79,7 @@ def _joined_extra(engine: Engine, info: FunctionInfo) -> Value:
         return join(*found) if found else Sequence("tuple")
     finally:
         engine.parameter_depth -= 1
-        engine.solver.level -= 1
+        engine.solver.level -= _LEVEL
 
 
 def _from_callers(engine: Engine, info: FunctionInfo, name: str) -> Value | None:
@@ -89,14 +91,14 @@ def _from_callers(engine: Engine, info: FunctionInfo, name: str) -> Value | None
 
 def _joined_from_callers(engine: Engine, info: FunctionInfo, name: str) -> Value:
     engine.parameter_depth += 1
-    engine.solver.level += 1
+    engine.solver.level += _LEVEL
     try:
         found = [_passed(engine, info, name, given, bound) for given, bound in calls_of(engine, info)]
         known = [value for value in found if value is not None]
         result = join(*known) if known else _default(engine, info, name)
     finally:
         engine.parameter_depth -= 1
-        engine.solver.level -= 1
+        engine.solver.level -= _LEVEL
     return result if result is not None else Unknown(parameter=name)
 
 

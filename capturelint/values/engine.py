@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 _MAX_DEPTH = 40
 _MAX_HOST_DEPTH = 14
+#: an incomplete answer is worked out again where there is this much more depth to go
+_DEPTHS_A_LEVEL = 7
 _MAX_CONTEXTS = 6
 _BUILTIN_NAMES = frozenset(dir(builtins))
 
@@ -178,12 +180,15 @@ class Engine:
             self.solver.cut_short()
             return UNKNOWN
         self.host_depth += 1
+        step = 1 if self.host_depth % _DEPTHS_A_LEVEL == 0 else 0
+        self.solver.level += step
         try:
             frame = self.frame_for(scope)
             frame.default_device = self._default_device(scope, node)
             return evaluate(node, frame)
         finally:
             self.host_depth -= 1
+            self.solver.level -= step
 
     def _default_device(self, scope: LazyScope, node: ast.expr) -> Device:
         """Where factories put tensors at ``node``: as a ``with torch.device(...)`` around it says, else the CPU.
@@ -262,7 +267,11 @@ class Engine:
         returned: list[Value] = []
         yielded: list[Value] = []
         generator = False
-        for node in walk_own(info.node):
+        leaving = info.module.returns.get(id(info.node))
+        if leaving is None:
+            leaving = [n for n in walk_own(info.node) if isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom))]
+            info.module.returns[id(info.node)] = leaving
+        for node in leaving:
             if isinstance(node, ast.Return):
                 returned.append(self.evaluate_in(scope, node.value) if node.value is not None else NONE)
             elif isinstance(node, ast.Yield):

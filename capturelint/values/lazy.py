@@ -129,7 +129,10 @@ class LazyScope:
     def bindings(self) -> dict[str, list[Binding]]:
         if self._bindings is None:
             node = self.function.node if self.function is not None else self.module.tree
-            self._bindings = bindings_of(node)
+            known = self.module.bindings.get(id(node))
+            if known is None:
+                known = self.module.bindings[id(node)] = bindings_of(node)
+            self._bindings = known
         return self._bindings
 
     def device_blocks(self) -> list[tuple[int, int, ast.expr]]:

@@ -25,6 +25,8 @@ class Site:
     in_region: bool = False
     #: stands for an argument of a declared class: which object it is differs from call to call
     passed: bool = False
+    #: some object of the project keeps it in an attribute
+    held: bool = False
 
     def __repr__(self) -> str:
         return f"<{self.cls.qualname}{' (any)' if self.generic else ''}>"

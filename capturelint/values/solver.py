@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _SETTLED = 1 << 30
 _MAX_ATTEMPTS = 2
+_MAX_TRIES = 3
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -48,7 +49,7 @@ class Solver:
             self._lowest = min(self._lowest, depth)
             return None
         makeshift = self._makeshift.get(key)
-        if makeshift is not None and self._open and self.level >= makeshift[1]:
+        if makeshift is not None and self.level >= makeshift[1]:
             self._lowest = -1
             return makeshift[0]
         depth = len(self._open)
@@ -59,12 +60,12 @@ class Solver:
         finally:
             del self._open[key]
             inner, self._lowest = self._lowest, outer
-        if inner >= depth or not self._open:  # nothing open above it, or nobody who could know better
+        if inner >= depth:  # it depends on nothing that is still open
             self.answers[key] = value
             return value
         self._lowest = min(outer, inner)
         attempts = self._attempts.get(key, 0) + 1
         self._attempts[key] = attempts
         if inner < 0 or attempts > _MAX_ATTEMPTS:
-            self._makeshift[key] = (value, self.level)
+            self._makeshift[key] = (value, self.level if attempts < _MAX_TRIES else 0)
         return value

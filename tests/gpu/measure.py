@@ -1,3 +1,4 @@
+# ruff: noqa: E402 - the repository goes on the import path first
 """Runs the verifier over the fixtures on this machine's GPU and writes what came out under fixtures/gpu/.
 
 ``python tests/gpu/measure.py [truth] [cases] [ten] [trouble] [interrupt] [spread]``; all of them when none is named.

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from emulated import NOT_PERMITTED, EmulatedDevice
 
 from capturelint.verifier.functions import FunctionJob, verify_function
 from capturelint.verifier.inputs import Inputs
 from capturelint.verifier.observation import Outcome
 from capturelint.verifier.sites import UserCode
-from emulated import NOT_PERMITTED, EmulatedDevice
 
 #: in a folder of its own: that is the "project" that the verifier looks at
 SOURCE = Path(__file__).resolve().parent / "code" / "regions_under_test.py"

@@ -1,4 +1,4 @@
-"""The parent and its workers: user code may hang, crash, exit or print whatever it likes. Runs fake workers, no torch."""
+"""The parent and its workers: user code may hang, crash, exit or print what it likes. Runs fake workers, no torch."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def drawing(x: torch.Tensor, n: torch.Tensor, mask: torch.Tensor) -> torch.Tenso
 
 
 def branching(x: torch.Tensor, n: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    if STATE.wide:  # branch
+    if STATE.wide:  # noqa: SIM108 - branch
         y = x * 2
     else:
         y = x - 1
