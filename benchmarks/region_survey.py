@@ -3,8 +3,8 @@
 usage: python benchmarks/region_survey.py CORPUS [NAME ...]
 
 CORPUS holds one folder a package (``sglang``, ``vllm``, ...) with its unpacked wheel, at the versions that
-``fixtures/ecosystem/capture_sites.json`` names. A site counts as found when a region begins there, or when the call that
-stands there is one that hands a region what it captures.
+``fixtures/ecosystem/capture_sites.json`` names. A site counts as found when a region begins there, or when the call
+that stands there is one that hands a region what it captures.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ def main() -> None:
         print(f"F1 to F9: {all_found}/{all_sites} found ({100 * all_found / all_sites:.1f}%)")
     if outside:
         print(
-            f"outside NeMo: {outside_resolved}/{outside} with a function behind ({100 * outside_resolved / outside:.1f}%)"
+            f"outside NeMo: {outside_resolved}/{outside} with a function behind"
+            f" ({100 * outside_resolved / outside:.1f}%)"
         )
 
 

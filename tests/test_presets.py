@@ -242,8 +242,11 @@ def test_the_value_of_a_predicate_counts(check: Check) -> None:
 
 def test_what_may_break_the_capture_is_possible(check: Check) -> None:
     """With its breaks off an engine captures the function like any other."""
-    assert check("breaks: [eager_break]", BREAK).hidden == 1
-    assert check("", BREAK).hidden == 0
+    (region,) = check("breaks: [eager_break]", BREAK).regions
+    assert [call.reason for call in region.unresolved] == [
+        "only possible at capture (--min-confidence possible follows it)"
+    ]
+    assert found(check("", BREAK)) == [(6, "CG101")]
 
 
 WORDS = """

@@ -183,9 +183,10 @@ def _pairs(
 
 def _long_lived(site: Site) -> bool:
     """An object that outlives the capture: not made in the region, for one call, or for this capture alone."""
-    if site.in_region or (site.passed and site.cls.is_dataclass):
+    if site.in_region:
         return False
-    return site.held or (site.generic and not site.passed)
+    # plain records are made for each capture, or each batch, unless some object keeps them
+    return not site.cls.is_dataclass or (site.held and not site.passed)
 
 
 def _carries(fact: StoreFact) -> Confidence | None:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from capturelint.values.frame import Frame
 
 _CONSTRUCTORS = ("__init__", "__post_init__", "__new__", "setup", "__attrs_post_init__")
-_MAX_EXTERNAL_FILES = 20
+_MAX_EXTERNAL_FILES = 12
 
 
 def get(value: Value, name: str, frame: Frame, node: ast.AST | None = None) -> Value:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 #: callers that are looked at, files that are searched, and how far callers of callers are followed
 _MAX_SITES = 24
-_MAX_FILES = 60
+_MAX_FILES = 40
 _MAX_CHAIN = 4
 #: one step to callers weighs more than any number of expressions within one function
 _LEVEL = 100

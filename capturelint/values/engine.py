@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from capturelint.rulebook.ops import OpTable
 
 _MAX_DEPTH = 40
-_MAX_HOST_DEPTH = 14
+_MAX_HOST_DEPTH = 12
 #: an incomplete answer is worked out again where there is this much more depth to go
-_DEPTHS_A_LEVEL = 7
-_MAX_CONTEXTS = 6
+_DEPTHS_A_LEVEL = 6
+_MAX_CONTEXTS = 4
 _BUILTIN_NAMES = frozenset(dir(builtins))
 
 #: how code says that models are built on the device: then a factory in a module's construction tells nothing

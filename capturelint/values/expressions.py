@@ -34,7 +34,7 @@ def evaluate(node: ast.expr, frame: Frame) -> Value:
     """The abstract value of an expression."""
     handler = _HANDLERS.get(type(node))
     value = handler(node, frame) if handler is not None else UNKNOWN
-    if frame.context is not None:
+    if frame.context is not None and node.__class__ is not ast.Constant:
         frame.context.record(node, value)
     return value
 
