@@ -190,7 +190,7 @@ def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> 
 
 def _outlives(site: Site) -> bool:
     """An object made in the region, or passed in for one call, is another one at the next call."""
-    return not site.in_region and not site.passed
+    return site.lasting and not site.passed
 
 
 def _allocates(function: FunctionInfo, statement: ast.AST, target: ast.expr) -> bool:

@@ -9,7 +9,6 @@ from capturelint.passes.base import CapturePass
 from capturelint.passes.unit import Support
 from capturelint.values.domain import Instance, Unknown, options
 from capturelint.values.facts import StoreFact
-from capturelint.values.sites import Site
 from capturelint.values.torch_ops import deep_confidence
 
 
@@ -181,18 +180,10 @@ def _pairs(
     return [(target, value)]
 
 
-def _long_lived(site: Site) -> bool:
-    """An object that outlives the capture: not made in the region, for one call, or for this capture alone."""
-    if site.in_region:
-        return False
-    # plain records are made for each capture, or each batch, unless some object keeps them
-    return not site.cls.is_dataclass or (site.held and not site.passed)
-
-
 def _carries(fact: StoreFact) -> Confidence | None:
     """Whether what is stored is a device tensor (or holds one), where it outlives the call."""
     if not any(
-        isinstance(option, Unknown) or (isinstance(option, Instance) and _long_lived(option.site))
+        isinstance(option, Unknown) or (isinstance(option, Instance) and option.site.lasting)
         for option in options(fact.owner)
     ):
         return None

@@ -28,5 +28,12 @@ class Site:
     #: some object of the project keeps it in an attribute
     held: bool = False
 
+    @property
+    def lasting(self) -> bool:
+        """Whether the object outlives the capture: not made in the region, and no record of one capture or batch."""
+        if self.in_region:
+            return False
+        return not self.cls.is_dataclass or (self.held and not self.passed)
+
     def __repr__(self) -> str:
         return f"<{self.cls.qualname}{' (any)' if self.generic else ''}>"

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from capturelint.values.domain import Value
 
 _SETTLED = 1 << 30
-_MAX_ATTEMPTS = 2
-_MAX_TRIES = 3
+_MAX_ATTEMPTS = 1
+_MAX_TRIES = 2
 
 
 @dataclass(eq=False, repr=False, slots=True)
