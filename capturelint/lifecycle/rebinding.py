@@ -19,13 +19,13 @@ from capturelint.passes.unit import Support
 from capturelint.project.definitions import FunctionInfo, dotted_name, store_targets, walk_own
 from capturelint.project.module import Module
 from capturelint.reach import Reach
-from capturelint.values import attributes
+from capturelint.values import instances
 from capturelint.values.domain import Host, Instance, Mapping, Sequence, Unknown, Value, options, tensors
+from capturelint.values.effects import deep_confidence
 from capturelint.values.engine import Engine
 from capturelint.values.lazy import LazyScope
 from capturelint.values.memo import unset
 from capturelint.values.sites import Site
-from capturelint.values.torch_ops import deep_confidence
 
 _MAX_FILES = 20
 
@@ -168,7 +168,7 @@ def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> 
                     if deep_confidence(fact.value) is not None:
                         read[option.site, fact.attribute] = None
     for site, name in sorted(read, key=lambda pair: (pair[0].cls.qualname, pair[1])):
-        value = attributes.of_instance(engine, Instance(site, exact=not site.generic), name)
+        value = instances.of_instance(engine, Instance(site, exact=not site.generic), name)
         written = (site, name) in stored
         if not _static_input(value) and not written:
             continue

@@ -8,8 +8,8 @@ from capturelint.model import Confidence
 from capturelint.passes.base import CapturePass
 from capturelint.passes.unit import Support
 from capturelint.values.domain import Instance, Unknown, options
+from capturelint.values.effects import deep_confidence
 from capturelint.values.facts import StoreFact
-from capturelint.values.torch_ops import deep_confidence
 
 
 class RegionState(CapturePass):

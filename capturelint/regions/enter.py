@@ -72,13 +72,13 @@ def _enter_callable(engine: Engine, declaration: Declaration, target: Value, fra
 
 
 def _forward_of(engine: Engine, target: Value) -> Function | None:
-    from capturelint.values import attributes, hierarchy
+    from capturelint.values import hierarchy, instances
     from capturelint.values.domain import Instance
 
     if isinstance(target, Instance):
         for name in ("forward", "__call__"):
             if hierarchy.find_method(engine, target.site.cls, name) is not None:
-                found = attributes.of_instance(engine, target, name)
+                found = instances.of_instance(engine, target, name)
                 return next((o for o in options(found) if isinstance(o, Function)), None)
     return None
 

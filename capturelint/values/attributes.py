@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.project.definitions import ClassInfo, FunctionInfo, walk_own
-from capturelint.values import annotated, arguments, changing, hierarchy
+from capturelint.values import hierarchy
 from capturelint.values.domain import (
-    MISSING,
     SIZE,
     UNKNOWN,
     BoundExternal,
@@ -28,7 +25,6 @@ from capturelint.values.domain import (
     Partial,
     Sequence,
     Tensor,
-    Union,
     Unknown,
     Value,
     element_of,
@@ -37,15 +33,12 @@ from capturelint.values.domain import (
     tensors,
 )
 from capturelint.values.frame import Arguments
-from capturelint.values.lazy import LazyScope, with_element
-from capturelint.values.sites import Site
 
 if TYPE_CHECKING:
     from capturelint.values.engine import Engine
     from capturelint.values.frame import Frame
 
-_CONSTRUCTORS = ("__init__", "__post_init__", "__new__", "setup", "__attrs_post_init__")
-_MAX_EXTERNAL_FILES = 12
+from capturelint.values.instances import of_class, of_instance
 
 
 def get(value: Value, name: str, frame: Frame, node: ast.AST | None = None) -> Value:
@@ -136,7 +129,7 @@ def _is_attribute(engine: Engine, name: str) -> bool:
 
 def value_attribute(engine: Engine, tensor: Tensor, name: str) -> Value:
     """A property of a tensor: ``.shape``, ``.device``, ``.T``, ``.grad``."""
-    from capturelint.values.torch_ops import result_of
+    from capturelint.values.results import result_of
 
     spec = engine.ops.lookup(f"torch.Tensor.{name}")
     assert spec is not None
@@ -178,12 +171,12 @@ def _submodule(engine: Engine, value: ModuleValue, name: str) -> Value:
 
 def _external_instance(engine: Engine, value: ExternalInstance, name: str, frame: Frame) -> Value:
     if value.cls == "super":
-        from capturelint.values.library import super_attribute
+        from capturelint.values.special_forms import super_attribute
 
         return super_attribute(value, name, frame)
     spec = engine.ops.lookup(f"{value.cls}.{name}")
     if spec is not None and spec.attribute:
-        from capturelint.values.torch_ops import result_of
+        from capturelint.values.results import result_of
 
         return result_of(spec, value, (value,))
     if spec is None and hierarchy.is_module_name(engine, value.cls):
@@ -196,291 +189,3 @@ def _external_instance(engine: Engine, value: ExternalInstance, name: str, frame
     if given is not None:
         return given
     return BoundExternal(f"{value.cls}.{name}", value)
-
-
-# -- classes ---------------------------------------------------------------------------------------------------------
-
-
-def of_class(engine: Engine, cls: ClassInfo, name: str) -> Value:
-    """``Class.name``."""
-    for entry in engine.mro(cls):
-        if not isinstance(entry, ClassInfo):
-            if name == "apply" and entry.endswith("autograd.Function"):
-                return BoundExternal("torch.autograd.Function.apply", ClassValue(cls))
-            continue
-        if name in entry.methods:
-            method = entry.methods[name]
-            return Function(method, bound=ClassValue(cls) if method.is_class_method else None)
-        if name in entry.nested:
-            return ClassValue(entry.nested[name])
-        if name in entry.assigned:
-            value = _class_level(engine, entry, name)
-            if value is not None:
-                bases = [base for base in engine.mro(cls) if isinstance(base, str)]
-                if any(base.rpartition(".")[2] in ("Enum", "IntEnum", "Flag", "IntFlag", "StrEnum") for base in bases):
-                    return Host(const=f"{cls.qualname}.{name}", kind="enum")
-                return value
-    return UNKNOWN
-
-
-def _class_level(engine: Engine, cls: ClassInfo, name: str) -> Value | None:
-    scope = engine.module_scope(cls.module)
-    node = cls.assigned.get(name)
-    if node is not None:
-        return engine.evaluate_in(scope, node)
-    return annotated.value_of(engine, cls.annotations.get(name), scope, name)
-
-
-# -- instances -------------------------------------------------------------------------------------------------------
-
-
-def of_instance(engine: Engine, value: Instance, name: str) -> Value:
-    """``object.name``: a method, or the join of everything that the project stores there."""
-    site = value.site
-    method = hierarchy.find_method(engine, site.cls, name)
-    if method is not None:
-        return _method(engine, value, method, name)
-    result = engine.solver.answer(("attribute", site, site.version, name), lambda: _stored(engine, value, name))
-    return result if result is not None else UNKNOWN
-
-
-def _method(engine: Engine, value: Instance, method: FunctionInfo, name: str) -> Value:
-    if method.is_property:
-        return engine.host_call(Function(method, bound=value), Arguments())
-    found = [Function(method, bound=value if not method.is_static else None)]
-    if not value.exact:
-        others = hierarchy.overrides(engine, value.site.cls, name)
-        if others and hierarchy.is_abstract(method):
-            found = []
-        for other in others:
-            assert other.owner is not None
-            found.append(Function(other, bound=engine.generic_instance(other.owner) if not other.is_static else None))
-    return found[0] if len(found) == 1 else Union(tuple(replace(each, virtual=True) for each in found))
-
-
-def _stored(engine: Engine, value: Instance, name: str) -> Value:
-    site = value.site
-    found: list[Value] = []
-    outside: list[tuple[FunctionInfo, ast.AST]] = []
-    entries = [entry for entry in engine.mro(site.cls) if isinstance(entry, ClassInfo)]
-    for cls in entries:
-        for method, statement in cls.attribute_stores(name):
-            scope = method_scope(engine, value, method)
-            stored = _bound_by(engine, scope, statement, name)
-            if stored is not None:
-                if not isinstance(statement, ast.AugAssign):  # which keeps what the attribute is
-                    found.append(stored)
-                if method.name not in _CONSTRUCTORS:
-                    outside.append((method, statement))
-    for cls in entries:
-        if name in cls.assigned:
-            stored = _field(engine, site, cls, name)
-            if stored is not None and not (found and isinstance(stored, Unknown)):
-                found.append(stored)
-            break
-    if not found:
-        found.extend(_from_elsewhere(engine, value, name))
-    if not found:
-        return _inherited(engine, value, name)
-    result: Value | None = join(*found)
-    for cls in entries:
-        for method, call in cls.attribute_mutations(name):
-            result = _mutated(engine, method_scope(engine, value, method), result, call)
-            grows = changing.growth_reason(method, name, call)
-            if grows is not None:
-                result = join(*(replace(o, changing=grows) if isinstance(o, Sequence) else o for o in options(result)))
-    return _marked(engine, site, name, result if result is not None else UNKNOWN, outside)
-
-
-def method_scope(engine: Engine, value: Instance, method: FunctionInfo) -> LazyScope:
-    """The lazily evaluated names of a method, with ``self`` bound, and constructor arguments where it is the one."""
-    site = value.site
-    if not method.parameters() or method.is_static:
-        return engine.function_scope(method)
-    bound: dict[str, Value] = {method.parameters()[0].arg: value}
-    if method.name == "__init__" and not site.generic:
-        bound = init_arguments(engine, value, method)
-    return engine.function_scope(method, bound)
-
-
-def init_arguments(engine: Engine, value: Instance, init: FunctionInfo) -> dict[str, Value]:
-    """The arguments of a base class's ``__init__`` are those of the ``super().__init__`` call that runs it."""
-    site = value.site
-    first = hierarchy.find_method(engine, site.cls, "__init__")
-    if first is init or first is None:
-        return arguments.constructor_arguments(engine, site, init)
-    scope = engine.function_scope(first, arguments.constructor_arguments(engine, site, first))
-    for node in walk_own(first.node):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__init__":
-            from capturelint.values.calls import arguments_of
-
-            given = arguments_of(node, engine.frame_for(scope))
-            if isinstance(node.func.value, ast.Name):  # Base.__init__(self, ...)
-                return arguments.bind(engine, Function(init), given)
-            return arguments.bind(engine, Function(init, bound=value), given)
-    return {init.parameters()[0].arg: value}
-
-
-def _bound_by(engine: Engine, scope: LazyScope, statement: ast.AST, name: str) -> Value | None:
-    """What a store statement binds to the attribute."""
-    if isinstance(statement, ast.Call):  # register_buffer and the like
-        if len(statement.args) < 2:
-            return None
-        stored = engine.evaluate_in(scope, statement.args[1])
-        return _as_registered(stored)
-    if isinstance(statement, ast.AnnAssign):
-        if statement.value is not None:
-            stored = engine.evaluate_in(scope, statement.value)
-            declared = annotated.value_of(engine, statement.annotation, engine.module_scope(scope.module), name)
-            if declared is not None and (isinstance(stored, (Unknown, Sequence, Mapping)) or _only_none(stored)):
-                return join(declared, stored) if _only_none(stored) else declared
-            return stored
-        return annotated.value_of(engine, statement.annotation, engine.module_scope(scope.module), name)
-    if isinstance(statement, ast.AugAssign):
-        stored = engine.evaluate_in(scope, statement.value)
-        return stored if isinstance(stored, Tensor) else Host() if not isinstance(stored, (Sequence, Mapping)) else None
-    if isinstance(statement, ast.Assign):
-        found = [
-            _at_path(engine, scope, statement.value, path)
-            for target in statement.targets
-            for path in _paths_to(target, name, ())
-        ]
-        return join(*found) if found else None
-    if isinstance(statement, (ast.For, ast.AsyncFor)):
-        return element_of(engine.evaluate_in(scope, statement.iter))
-    if isinstance(statement, (ast.With, ast.AsyncWith)):
-        from capturelint.values.contexts import entered
-
-        item = next((i for i in statement.items if i.optional_vars is not None), statement.items[0])
-        return entered(engine.evaluate_in(scope, item.context_expr), engine.frame_for(scope))
-    return None
-
-
-def _only_none(value: Value) -> bool:
-    return isinstance(value, Host) and value.is_none
-
-
-def _paths_to(target: ast.expr, name: str, path: tuple[int, ...]) -> list[tuple[int, ...]]:
-    if isinstance(target, (ast.Tuple, ast.List)):
-        return [found for i, part in enumerate(target.elts) for found in _paths_to(part, name, (*path, i))]
-    if isinstance(target, ast.Starred):
-        return _paths_to(target.value, name, path)
-    return [path] if isinstance(target, ast.Attribute) and target.attr == name else []
-
-
-def _at_path(engine: Engine, scope: LazyScope, node: ast.expr, path: tuple[int, ...]) -> Value:
-    from capturelint.values.engine import item_at
-
-    if path and isinstance(node, (ast.Tuple, ast.List)) and path[0] < len(node.elts):
-        return _at_path(engine, scope, node.elts[path[0]], path[1:])
-    value = engine.evaluate_in(scope, node)
-    for index in path:
-        value = item_at(value, index)
-    return value
-
-
-def _as_registered(value: Value) -> Value:
-    """A buffer or parameter moves with its module, so wherever it was made it is on the device when captured."""
-    found = [
-        replace(option, device=Device.DEVICE, confidence=Confidence.LIKELY, stored=True, why="a module's buffer")
-        if isinstance(option, Tensor)
-        else option
-        for option in options(value)
-    ]
-    return join(*found)
-
-
-def _field(engine: Engine, site: Site, cls: ClassInfo, name: str) -> Value | None:
-    """A dataclass field takes the constructor's argument; other class-level names their value or annotation."""
-    bases = [entry for entry in engine.mro(cls) if isinstance(entry, str)]
-    record = cls.is_dataclass or any(base.rpartition(".")[2] in ("NamedTuple", "BaseModel", "Struct") for base in bases)
-    if not record or site.generic:
-        return _class_level(engine, cls, name)
-    names = [
-        each
-        for entry in reversed(engine.mro(site.cls))
-        if isinstance(entry, ClassInfo)
-        for each in entry.annotations
-        if each in entry.assigned
-    ]
-    position = names.index(name) if name in names else None
-    if name in site.keywords:
-        return site.keywords[name]
-    if position is not None and position < len(site.arguments):
-        return site.arguments[position]
-    default = cls.assigned.get(name)
-    if isinstance(default, ast.Call) and any(k.arg == "default_factory" for k in default.keywords):
-        return annotated.value_of(engine, cls.annotations.get(name), engine.module_scope(cls.module), name)
-    return _class_level(engine, cls, name)
-
-
-def _mutated(engine: Engine, scope: LazyScope, value: Value | None, node: ast.AST) -> Value | None:
-    if isinstance(node, ast.Assign):
-        return with_element(value, engine.evaluate_in(scope, node.value))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-        added = engine.evaluate_in(scope, node.args[-1])
-        if node.func.attr in ("extend", "update"):
-            added = element_of(added)
-        if isinstance(value, ExternalInstance):
-            items = join(value.argument("modules"), Sequence("list", None, added))
-            return ExternalInstance(value.cls, (("modules", items),))
-        return with_element(value, added)
-    return value
-
-
-def _from_elsewhere(engine: Engine, value: Instance, name: str) -> list[Value]:
-    """Stores from outside the class: ``runner.metadata = ...`` where ``runner`` is such an object."""
-    found: list[Value] = []
-    for module in engine.project.modules(engine.project.search.storing(name), _MAX_EXTERNAL_FILES):
-        for holder, statement, receiver in module.uses.attribute_stores.get(name, []):
-            if isinstance(receiver, ast.Name) and receiver.id in ("self", "cls"):
-                continue
-            scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
-            owner = engine.evaluate_in(scope, receiver)
-            if any(isinstance(o, Instance) and _related(engine, o, value) for o in options(owner)):
-                stored = _bound_by(engine, scope, statement, name)
-                if stored is not None:
-                    found.append(stored)
-    return found
-
-
-def _related(engine: Engine, owner: Instance, value: Instance) -> bool:
-    return (
-        owner.site is value.site
-        or owner.site.cls in engine.mro(value.site.cls)
-        or (value.site.cls in engine.mro(owner.site.cls))
-    )
-
-
-def _inherited(engine: Engine, value: Instance, name: str) -> Value:
-    """An attribute of a third-party base class, or one that nothing is known of."""
-    for entry in engine.mro(value.site.cls):
-        if isinstance(entry, str):
-            spec = engine.ops.lookup(f"{entry}.{name}")
-            if spec is not None:
-                return BoundExternal(f"{entry}.{name}", value)
-            if hierarchy.is_module_name(engine, entry):
-                if engine.ops.lookup(f"torch.nn.Module.{name}") is not None:
-                    return BoundExternal(f"torch.nn.Module.{name}", value)
-            elif entry.endswith("autograd.Function") and name == "apply":
-                return BoundExternal("torch.autograd.Function.apply", ClassValue(value.site.cls))
-    return BoundExternal(f"?.{name}", value) if name in ("__class__",) else Unknown()
-
-
-def _marked(engine: Engine, site: Site, name: str, value: Value, outside: list[tuple[FunctionInfo, ast.AST]]) -> Value:
-    """Tensors stored in attributes existed before the region; host values set outside construction can change."""
-    is_module = hierarchy.is_module(engine, site.cls)
-    reason = None if site.passed else changing.attribute_reason(engine, site.cls, name, outside)
-    marked: list[Value] = []
-    for option in options(value):
-        if isinstance(option, Instance):
-            option.site.held = True
-        if isinstance(option, Tensor):
-            marked.append(replace(option, stored=True, changing=option.changing or reason))
-        elif isinstance(option, Host) and reason and not option.is_none:
-            marked.append(replace(option, const=MISSING, changing=reason))
-        elif isinstance(option, ExternalInstance) and option.cls == "torch.nn.Parameter" and is_module:
-            marked.append(Tensor(device=Device.DEVICE, confidence=Confidence.LIKELY, stored=True))
-        else:
-            marked.append(option)
-    return join(*marked)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
 from capturelint.project.definitions import last_name
-from capturelint.values import attributes, hierarchy, library, torch_ops
+from capturelint.values import hierarchy, instances, special_forms, torch_ops
 from capturelint.values.domain import (
     UNKNOWN,
     BoundExternal,
@@ -93,7 +93,7 @@ def arguments_of(node: ast.Call, frame: Frame) -> Arguments:
 
 def call_expression(node: ast.Call, frame: Frame) -> Value:
     callee = evaluate(node.func, frame)
-    special = library.special_form(node, callee, frame)
+    special = special_forms.special_form(node, callee, frame)
     if special is not None:
         return special
     given = arguments_of(node, frame)
@@ -212,7 +212,7 @@ def _call_instance(
         method = hierarchy.find_method(engine, target.site.cls, name)
         if method is None:
             continue
-        bound = attributes.of_instance(engine, target, name)
+        bound = instances.of_instance(engine, target, name)
         count = sum(1 for _ in options(bound))
         if count > 1:
             sure = min(sure, Confidence.LIKELY if count <= _MAX_LIKELY else Confidence.POSSIBLE)

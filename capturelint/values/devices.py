@@ -30,7 +30,7 @@ from capturelint.values.facts import Effect
 from capturelint.values.frame import Arguments, Frame
 
 if TYPE_CHECKING:
-    from capturelint.values.torch_ops import Bound
+    from capturelint.values.effects import Bound
 
 Handler = Callable[["Bound", Arguments, Frame, "list[Effect]"], Value]
 
