@@ -77,12 +77,13 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
     codes = rulebook.select(options.select or options.config.select, (*options.ignore, *options.config.ignore))
     with watch.stage("walk"):
         chosen, project = _load(options)
-    engine = _engine(project, options.config)
+    presets = _presets(project, options.config)
+    engine = _engine(project, options.config, presets)
     engine.enters_possible = options.min_confidence is Confidence.POSSIBLE
     with watch.stage("regions"):
         narrow = _only_directories(options) and len(chosen) < len(project.files)
         searched = chosen if narrow else project.files
-        declarations = find_regions(engine, searched, _patterns(project, options.config))
+        declarations = find_regions(engine, searched, _patterns(presets, options.config))
     with watch.stage("evaluate"):
         entered = [
             region for declaration in declarations if (region := _guarded(enter, engine, declaration, project=project))
@@ -127,6 +128,10 @@ def _guarded(work: Callable[..., _T], *arguments: Any, project: Project) -> _T |
             raise
         subject = arguments[-1]
         path, line = subject.module.display, getattr(subject.node, "lineno", 1)
+        if isinstance(error, RecursionError):
+            text = "nested too deeply to follow; nothing in this region is reported"
+            project.diagnostics.setdefault(path, Diagnostic(path, line, text))
+            return None
         text = f"internal error: {type(error).__name__}: {error} (please report it; CAPTURELINT_DEBUG=1 shows where)"
         project.diagnostics.setdefault(path, Diagnostic(path, line, " ".join(text.split())))
         return None
@@ -155,13 +160,12 @@ def _load(options: CheckOptions) -> tuple[list[SourceFile], Project]:
     return chosen, Project(options.root, [*chosen, *(file for file in rest if file.path not in known)])
 
 
-def _engine(project: Project, config: Config) -> Engine:
+def _engine(project: Project, config: Config, presets: list[Preset]) -> Engine:
     from capturelint.rulebook.ops import load_ops
     from capturelint.values.engine import Engine
     from capturelint.values.vocabulary import Vocabulary
 
     words = config.vocabulary
-    presets = _presets(project, config)
 
     def joined(own: tuple[str, ...], name: str) -> tuple[str, ...]:
         return (*own, *(word for preset in presets for word in getattr(preset, name)))
@@ -190,9 +194,9 @@ def _presets(project: Project, config: Config) -> list[Preset]:
     return [*found, *(preset for preset in chosen if preset not in found)]
 
 
-def _patterns(project: Project, config: Config) -> list[tuple[str, tuple[str, ...]]]:
+def _patterns(presets: list[Preset], config: Config) -> list[tuple[str, tuple[str, ...]]]:
     """Region patterns by the kind that regions found by them get."""
-    contracts = [(preset.name, preset.regions) for preset in _presets(project, config) if preset.regions]
+    contracts = [(preset.name, preset.regions) for preset in presets if preset.regions]
     return [("config", config.regions), *contracts] if config.regions else contracts
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from capturelint.errors import ConfigError
 from capturelint.fingerprint import fingerprint
 from capturelint.model import Confidence, Consequence, Finding, RegionRef, Severity, Span, Suppression
 from capturelint.passes.base import Hazard
@@ -243,6 +245,12 @@ def _ignored_by_path(rulebook: Rulebook, found: list[Finding], options: CheckOpt
         return found
     import pathspec
 
+    for pattern in ignores:
+        try:
+            pathspec.GitIgnoreSpec.from_lines([pattern]).match_file("a.py")
+        except (ValueError, re.error) as error:
+            source = options.config.source or ""
+            raise ConfigError(source, f'per-file-ignores."{pattern}"', f"not a pattern: {error}") from None
     rows = [
         (pathspec.GitIgnoreSpec.from_lines([pattern]), frozenset().union(*(rulebook.resolve(s) for s in selectors)))
         for pattern, selectors in ignores.items()

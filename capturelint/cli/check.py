@@ -11,6 +11,7 @@ from capturelint.cli.notes import write_notes
 from capturelint.cli.output import note, parse_destinations, write_reports
 from capturelint.cli.process import keep_until_exit
 from capturelint.cli.verifying import harness_options, run_verifier, write_verifier_notes
+from capturelint.errors import UsageError
 from capturelint.model import Confidence, Severity
 from capturelint.report.formats import FORMATS, ReportOptions
 
@@ -83,6 +84,8 @@ def command(
     from capturelint.report.outcome import exit_status
     from capturelint.source.lines import LineReader
 
+    if only_confirmed and not (verify_on_gpu or verify_if_possible):
+        raise UsageError("--only-confirmed needs --verify-on-gpu or --verify-if-possible, which confirm findings")
     destinations = parse_destinations(stdout_format, outputs)
     run = options.check_options(
         paths,

@@ -46,6 +46,8 @@ def _parse_output(output: str) -> Destination:
     if name == "-":
         return Destination(format_name, None)
     file = Path(name)
+    if file.suffix in (".py", ".pyi") and file.exists():
+        raise UsageError(f"--output {output}: {name} is a Python file; a report would overwrite it")
     if file.is_dir() or not file.parent.is_dir():
         problem = "is a directory" if file.is_dir() else "its directory does not exist"
         raise UsageError(f"--output {output}: cannot write {name}: {problem}")

@@ -7,7 +7,16 @@ import libcst as cst
 from capturelint.model import Confidence
 from capturelint.passes.base import CapturePass
 from capturelint.passes.unit import Support
-from capturelint.values.domain import Host, Sequence, Tensor, Value, changing_reason, device_confidence, options
+from capturelint.values.domain import (
+    Host,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    changing_reason,
+    device_confidence,
+    options,
+)
 from capturelint.values.facts import CallFact, Context
 
 
@@ -61,7 +70,10 @@ class FrozenScalars(CapturePass):
 
 
 def _is_number(value: Value) -> bool:
-    return all(isinstance(option, Host) and not isinstance(option.const, str) for option in options(value))
+    """A host number, as far as is known: what a setter without annotations stores is unknown besides."""
+    found = list(options(value))
+    numbers = [option for option in found if isinstance(option, Host) and not isinstance(option.const, str)]
+    return bool(numbers) and len(numbers) + sum(isinstance(option, Unknown) for option in found) == len(found)
 
 
 def _inside(value: Value | None) -> str | None:

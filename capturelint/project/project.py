@@ -135,7 +135,8 @@ class Project:
             if self.find_module(name) is not None:
                 return True
             needles = (f"import {name}".encode(), f"from {name}".encode())
-            if any(needle in self.content(file) for file in self.files for needle in needles):
+            files = self.search.mentioning(name.partition(".")[0])
+            if any(needle in self.content(file) for file in files for needle in needles):
                 return True
         return False
 

@@ -186,7 +186,7 @@ def _made(spec: OpSpec, returns: Returns, first: Value | None, bound: Bound, fra
     if given is None and returns.kind == "like":
         source = next(tensors(first), None)
         if source is None:
-            return Tensor(device=Device.UNKNOWN, confidence=Confidence.POSSIBLE, dtype=dtype)
+            return Unknown()
         rank = source.rank if "_like" in spec.name else None
         return Tensor(
             device=source.device, confidence=source.confidence, dtype=dtype or source.dtype, rank=rank, why=source.why

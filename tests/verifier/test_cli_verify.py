@@ -58,9 +58,12 @@ def test_if_possible_checks_all_the_same(project: Path, capsys: pytest.CaptureFi
     assert captured.err.startswith("not verified: ")
 
 
-def test_only_confirmed_lets_unverified_findings_pass(project: Path) -> None:
+def test_only_confirmed_needs_a_verifier(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Alone it would let every finding pass without a word."""
     assert main(["check", "a.py"]) == 1
-    assert main(["check", "a.py", "--only-confirmed"]) == 0
+    capsys.readouterr()
+    assert main(["check", "a.py", "--only-confirmed"]) == 2
+    assert capsys.readouterr().err.startswith("error: --only-confirmed needs --verify-on-gpu")
 
 
 def test_init_writes_a_harness_that_can_be_read(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

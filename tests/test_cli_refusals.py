@@ -1,0 +1,48 @@
+"""What the command line refuses, so that nothing is lost or passed over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from capturelint.cli.main import main
+
+HAZARD = """
+import torch
+
+def step(x: torch.Tensor):  # capturelint: region
+    return x.item()
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "a.py").write_text(HAZARD, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_report_does_not_overwrite_python_files(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--output", "json:a.py", "a.py"]) == 2
+    assert "a report would overwrite it" in capsys.readouterr().err
+    assert (project / "a.py").read_text(encoding="utf-8") == HAZARD
+
+
+def test_a_bad_pattern_in_per_file_ignores_names_the_key(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "capturelint.toml").write_text('[per-file-ignores]\n"[z-a].py" = ["CG1"]\n', encoding="utf-8")
+    assert main(["check", "a.py"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith('error: capturelint.toml: per-file-ignores."[z-a].py": not a pattern')
+
+
+def test_code_nested_too_deeply_is_said_and_hides_nothing_elsewhere(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terms = " + ".join(["x"] * 20_000)
+    deep = f"import torch\n\ndef deep(x: torch.Tensor):  # capturelint: region\n    return {terms}\n"
+    (project / "deep.py").write_text(deep, encoding="utf-8")
+    assert main(["check", "."]) == 1
+    out = capsys.readouterr().out
+    assert "nested too deeply" in out
+    assert "a.py:5:12: error CG101" in out
