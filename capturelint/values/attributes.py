@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
@@ -43,7 +44,15 @@ from capturelint.values.instances import of_class, of_instance
 
 def get(value: Value, name: str, frame: Frame, node: ast.AST | None = None) -> Value:
     """``value.name``; a property read inside a region (at ``node``) runs there."""
-    return join(*(_get(option, name, frame, node) for option in options(value)))
+    return join(*(_get(option, name, frame, node) for option in _alternatives(value)))
+
+
+def _alternatives(value: Value) -> list[Value]:
+    """A value's options; a tensor is one possible receiver among others where its device depends on the way here."""
+    found = list(options(value))
+    if len({option.device for option in found if isinstance(option, Tensor)}) < 2:
+        return found
+    return [replace(each, confidence=Confidence.POSSIBLE) if isinstance(each, Tensor) else each for each in found]
 
 
 def _get(value: Value, name: str, frame: Frame, node: ast.AST | None) -> Value:
