@@ -294,7 +294,7 @@ def observing(observer: Observer) -> Iterator[None]:
             observer.registered(self, generator)
         return originals[graphs, "register_generator_state"](self, generator)
 
-    replacements = (enter, leave, begin, end, replay, register)
+    replacements: tuple[Callable[..., Any], ...] = (enter, leave, begin, end, replay, register)
     for (owner, name), replacement in zip(originals, replacements, strict=True):
         setattr(owner, name, replacement)
     try:
