@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from capturelint.config import Config
-from capturelint.errors import CaptureLintError
+from capturelint.errors import CaptureLintError, UsageError
 from capturelint.model import CheckResult, Confidence, Diagnostic
 from capturelint.rulebook import load_rulebook
 from capturelint.source.files import SourceFile, find_sources
@@ -75,6 +75,8 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
 
     rulebook = load_rulebook()
     codes = rulebook.select(options.select or options.config.select, (*options.ignore, *options.config.ignore))
+    if options.select and not codes:
+        raise UsageError("no rule is left to check: all that --select names is ignored too")
     with watch.stage("walk"):
         chosen, project = _load(options)
     presets = _presets(project, options.config)

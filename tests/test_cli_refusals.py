@@ -46,3 +46,14 @@ def test_code_nested_too_deeply_is_said_and_hides_nothing_elsewhere(
     out = capsys.readouterr().out
     assert "nested too deeply" in out
     assert "a.py:5:12: error CG101" in out
+
+
+def test_a_selection_that_ignores_everything_is_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--select", "CG101", "--ignore", "CG101", "a.py"]) == 2
+    assert "no rule is left to check" in capsys.readouterr().err
+    assert main(["check", "--select", "CG101", "--ignore", "CG1", "a.py"]) == 1  # the more precise selector wins
+
+
+def test_the_two_ways_to_verify_exclude_each_other(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--verify-on-gpu", "--verify-if-possible", "a.py"]) == 2
+    assert "give one of them" in capsys.readouterr().err

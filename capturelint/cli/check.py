@@ -84,6 +84,8 @@ def command(
     from capturelint.report.outcome import exit_status
     from capturelint.source.lines import LineReader
 
+    if verify_on_gpu and verify_if_possible:
+        raise UsageError("--verify-on-gpu and --verify-if-possible differ where there is no GPU: give one of them")
     if only_confirmed and not (verify_on_gpu or verify_if_possible):
         raise UsageError("--only-confirmed needs --verify-on-gpu or --verify-if-possible, which confirm findings")
     destinations = parse_destinations(stdout_format, outputs)
