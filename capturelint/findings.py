@@ -186,7 +186,7 @@ def suppressed(
             continue
         comments = parse_suppressions(module.source)
         result.extend(_apply(comments, ours))
-        result.extend(_about_comments(rulebook, codes, comments, module, options))
+        result.extend(_about_comments(rulebook, codes, comments, module))
     for rest in by_path.values():
         result.extend(rest)
     return _ignored_by_path(rulebook, result, options)
@@ -199,7 +199,7 @@ def _apply(comments: SuppressionSet, found: list[Finding]) -> Iterable[Finding]:
 
 
 def _about_comments(
-    rulebook: Rulebook, codes: frozenset[str], comments: SuppressionSet, module: Module, options: CheckOptions
+    rulebook: Rulebook, codes: frozenset[str], comments: SuppressionSet, module: Module
 ) -> Iterable[Finding]:
     from capturelint.errors import UsageError
 

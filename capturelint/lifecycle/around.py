@@ -123,8 +123,8 @@ class Surroundings:
                     return True
         return False
 
-    def confidence(self, function: FunctionInfo | None, statement: ast.AST) -> Confidence | None:
-        """How sure it is that the statement runs between capture and replay."""
+    def confidence(self, function: FunctionInfo | None) -> Confidence:
+        """How sure it is that the function's statements run between capture and replay."""
         if function is None:
             return Confidence.LIKELY
         if replays(function):
@@ -179,7 +179,7 @@ def _speaks_of_graphs(node: ast.expr) -> bool:
     return name == "g" or "graph" in name or "captur" in name
 
 
-def restores(function: FunctionInfo, statement: ast.AST, target: ast.expr) -> bool:
+def restores(function: FunctionInfo, target: ast.expr) -> bool:
     """``saved, self.x = self.x, y`` and later ``self.x = saved``: what the graph reads is bound again in the end."""
     name = dotted_name(target)
     saved: set[str] = set()

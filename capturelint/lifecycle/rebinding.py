@@ -177,14 +177,12 @@ def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> 
         for module, function, statement, target in _attribute_bindings(engine, site, name):
             if function is not None and (function in entered or surroundings.prepares(function, statement)):
                 continue
-            if function is not None and (
-                _allocates(function, statement, target) or around.restores(function, statement, target)
-            ):
+            if function is not None and (_allocates(function, statement, target) or around.restores(function, target)):
                 continue
             if not _binds_anew(target, statement, value) or not _is_tensor(engine, module, function, statement):
                 continue
-            confidence = surroundings.confidence(function, statement)
-            if confidence is not None and (confidence > Confidence.POSSIBLE):
+            confidence = surroundings.confidence(function)
+            if confidence > Confidence.POSSIBLE:
                 yield _Rebinding(module, function, statement, target, confidence)
 
 

@@ -106,10 +106,6 @@ class ClassInfo:
         assert self._mutations is not None
         return self._mutations.get(name, [])
 
-    def stored_attributes(self) -> set[str]:
-        self.attribute_stores("")
-        return set(self._stores or ())
-
     def _index_attributes(self) -> None:
         self._stores, self._mutations = {}, {}
         for method in self.methods.values():

@@ -108,7 +108,7 @@ class _Indexer:
 
     def run(self) -> None:
         self._statements(self.module.tree.body)
-        self._functions(self.module.tree, "", None, None)
+        self._functions(self.module.tree, "", None)
 
     def _bind(self, name: str, definition: Definition) -> None:
         self.module.names.setdefault(name, []).append(definition)
@@ -175,7 +175,7 @@ class _Indexer:
                 self._class_body(info, statement.body)
                 self._class_body(info, getattr(statement, "orelse", []))
 
-    def _functions(self, node: ast.AST, prefix: str, parent: FunctionInfo | None, owner: ClassInfo | None) -> None:
+    def _functions(self, node: ast.AST, prefix: str, parent: FunctionInfo | None) -> None:
         """Registers every function, lambda and class that is not registered yet, with its parent."""
         stack: list[tuple[ast.AST, str, FunctionInfo | None]] = [(node, prefix, parent)]
         while stack:

@@ -50,9 +50,6 @@ class Project:
                 self.diagnostics[file.display] = Diagnostic(error.path, error.line, str(error))
         return self._modules[path]
 
-    def indexed_modules(self) -> list[Module]:
-        return [module for module in self._modules.values() if module is not None]
-
     def _module_name(self, path: Path) -> tuple[str, bool]:
         if path not in self._names:
             is_package = path.name == "__init__.py"
@@ -123,11 +120,6 @@ class Project:
     def _defines(self, path: Path, name: str) -> bool:
         module = self.module_at(path)
         return module is not None and name in module.names
-
-    def is_package_directory(self, dotted: str, near: Module | None = None) -> bool:
-        """Whether ``dotted`` names a directory of the project without ``__init__.py`` (a namespace package)."""
-        relative = Path(*dotted.split("."))
-        return any((root / relative) in self._directories for root in self.import_roots())
 
     def uses_package(self, names: Sequence[str]) -> bool:
         """Whether the project is one of these packages, or imports one."""

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import ClassInfo, FunctionInfo, walk_own
+from capturelint.project.definitions import FunctionInfo, walk_own
 from capturelint.project.module import Module
 from capturelint.values.domain import Device, Host, Mapping, Sequence, Tensor, Value, join, options
 from capturelint.values.lazy import with_element
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 _MAX_STORES = 8
 
 
-def attribute_reason(
-    engine: Engine, cls: ClassInfo, name: str, outside: list[tuple[FunctionInfo, ast.AST]]
-) -> str | None:
+def attribute_reason(name: str, outside: list[tuple[FunctionInfo, ast.AST]]) -> str | None:
     """Why ``self.name`` changes: a method other than those that construct the object assigns it."""
     for method, statement in outside:
         if constructs(method, set()) or _sets_up(method) or _captures(method):

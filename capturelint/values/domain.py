@@ -210,8 +210,6 @@ class Union(Value):
 
 
 NONE = Host(const=None)
-TRUE = Host(const=True)
-FALSE = Host(const=False)
 UNKNOWN = Unknown()
 HOST = Host()
 SIZE = Host(shape=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -72,8 +71,6 @@ class Engine:
     _mro: dict[ClassInfo, list[ClassInfo | str]] = field(default_factory=dict)
     #: where the arguments of a function that is looked at on its own come from
     given_by: dict[FunctionInfo, dict[CallFrame, FunctionInfo | None]] = field(default_factory=dict)
-    #: called when a region's code calls this dotted name; regions that nest in one another register here
-    on_unresolved: Callable[[Frame, ast.AST, str], None] | None = None
 
     # -- names -------------------------------------------------------------------------------------------------------
 

@@ -81,8 +81,6 @@ class StoreFact:
     attribute: str
     value: Value
     augmented: bool = False
-    #: the attribute was read in the region before this store
-    read_before: bool = False
     #: an item of the container in the attribute is bound, not the attribute itself
     item: bool = False
 

@@ -48,10 +48,6 @@ def is_module_name(engine: Engine, dotted: str) -> bool:
     )
 
 
-def derives_from(engine: Engine, cls: ClassInfo, dotted: str) -> bool:
-    return any(entry == dotted for entry in engine.mro(cls))
-
-
 def find_method(engine: Engine, cls: ClassInfo, name: str, *, after: ClassInfo | None = None) -> FunctionInfo | None:
     """The method that ``cls`` has or inherits; ``after`` starts behind that class, as ``super()`` does."""
     entries = engine.mro(cls)

@@ -101,10 +101,6 @@ def _exceptions(handler: ast.ExceptHandler) -> list[ast.expr]:
     return handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
 
 
-#: evaluates one expression in a lazy scope; given by the engine, so that this file needs no evaluator
-Evaluate = Callable[["LazyScope", ast.expr], Value]
-
-
 @dataclass(eq=False, repr=False, slots=True)
 class LazyScope:
     """The names of a function (``function`` None: the module) whose code is not executed.
