@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capturelint.errors import ConfigError
+from capturelint.errors import ConfigError, UsageError
 from capturelint.fingerprint import fingerprint
 from capturelint.model import Confidence, Consequence, Finding, RegionRef, Severity, Span, Suppression
 from capturelint.passes.base import Hazard
@@ -201,8 +201,6 @@ def _apply(comments: SuppressionSet, found: list[Finding]) -> Iterable[Finding]:
 def _about_comments(
     rulebook: Rulebook, codes: frozenset[str], comments: SuppressionSet, module: Module
 ) -> Iterable[Finding]:
-    from capturelint.errors import UsageError
-
     for entry in comments.entries:
         for selector in entry.codes:
             try:
@@ -222,8 +220,6 @@ def _about_comments(
 
 def _enabled(rulebook: Rulebook, codes: frozenset[str], selector: str) -> bool:
     """A suppression of a rule that is switched off in this run is not called unused."""
-    from capturelint.errors import UsageError
-
     try:
         return rulebook.resolve(selector) <= codes
     except UsageError:

@@ -66,9 +66,9 @@ def run_verifier(
     run: CheckOptions,
     harness_files: Sequence[Path],
     *,
-    time_limit: float = 120.0,
-    workers: int = 1,
-    memory_limit: int = 64,
+    time_limit: float,
+    workers: int,
+    memory_limit: int,
     only_findings: bool = False,
     quiet: bool = False,
 ) -> Verified:

@@ -30,6 +30,7 @@ from capturelint.values.domain import (
     Value,
     element_of,
     join,
+    on_several_devices,
     options,
     tensors,
 )
@@ -50,7 +51,7 @@ def get(value: Value, name: str, frame: Frame, node: ast.AST | None = None) -> V
 def _alternatives(value: Value) -> list[Value]:
     """A value's options; a tensor is one possible receiver among others where its device depends on the way here."""
     found = list(options(value))
-    if len({option.device for option in found if isinstance(option, Tensor)}) < 2:
+    if not on_several_devices(found):
         return found
     return [replace(each, confidence=Confidence.POSSIBLE) if isinstance(each, Tensor) else each for each in found]
 

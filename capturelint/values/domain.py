@@ -6,7 +6,7 @@ All values are immutable and hashable; ``why`` explains a value and takes no par
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -303,12 +303,16 @@ def tensors(value: Value | None) -> Iterator[Tensor]:
     return (option for option in options(value) if isinstance(option, Tensor))
 
 
+def on_several_devices(alternatives: Iterable[Value]) -> bool:
+    """Whether the way that led here decides where the tensor is."""
+    return len({option.device for option in alternatives if isinstance(option, Tensor)}) > 1
+
+
 def tensor_options(value: Value | None) -> Iterator[Tensor]:
     """The tensors among a value's alternatives, each as sure as it is that it is the one."""
     found = list(tensors(value))
-    devices = {tensor.device for tensor in found}
     cap = Confidence.CERTAIN
-    if len(devices) > 1:
+    if on_several_devices(found):
         cap = Confidence.POSSIBLE
     elif any(isinstance(option, Unknown) for option in options(value)):
         cap = Confidence.LIKELY
@@ -320,7 +324,7 @@ def device_confidence(value: Value | None) -> Confidence | None:
     """How sure it is that ``value`` is a device tensor; None when it is not one as far as is known."""
     found = [option for option in tensors(value) if option.device is Device.DEVICE]
     if found:
-        others = [o for o in options(value) if not (isinstance(o, Tensor) and o.on_device) and not _is_none(o)]
+        others = [o for o in options(value) if not (isinstance(o, Tensor) and o.on_device) and not is_none(o)]
         best = max((option.confidence for option in found), key=lambda c: c.rank)
         if any(isinstance(o, Unknown) for o in others):
             return min(best, Confidence.LIKELY)
@@ -330,7 +334,8 @@ def device_confidence(value: Value | None) -> Confidence | None:
     return None
 
 
-def _is_none(value: Value) -> bool:
+def is_none(value: Value | None) -> bool:
+    """Whether a value is Python's ``None``."""
     return isinstance(value, Host) and value.is_none
 
 
@@ -350,7 +355,7 @@ def changing_reason(value: Value | None) -> str | None:
 
 def without_none(value: Value) -> Value:
     """``value`` narrowed by ``is not None``."""
-    kept = [option for option in options(value) if not _is_none(option)]
+    kept = [option for option in options(value) if not is_none(option)]
     return join(*kept) if kept else value
 
 
@@ -371,6 +376,6 @@ def element_of(value: Value | None) -> Value:
             found.append(SIZE)
         elif isinstance(option, Host) and option.const is MISSING and not option.is_none:
             found.append(Host(changing=option.changing))
-        elif not _is_none(option):
+        elif not is_none(option):
             found.append(Unknown())
     return join(*found) if found else UNKNOWN

@@ -17,6 +17,7 @@ from capturelint.values.domain import (
     Sequence,
     Value,
     device_confidence,
+    is_none,
     options,
     tensors,
 )
@@ -124,7 +125,7 @@ def holds(when: Condition, bound: Bound) -> bool:
 
 
 def absent(value: Value | None) -> bool:
-    return value is None or (isinstance(value, Host) and value.is_none)
+    return value is None or is_none(value)
 
 
 def _left_out(bound: Bound, name: str) -> bool:

@@ -385,7 +385,7 @@ def _named(node: ast.NamedExpr, frame: Frame) -> Value:
     return value
 
 
-def _await(node: ast.Await, frame: Frame) -> Value:
+def _inner(node: ast.Await | ast.Starred, frame: Frame) -> Value:
     return evaluate(node.value, frame)
 
 
@@ -397,10 +397,6 @@ def _yield(node: ast.Yield, frame: Frame) -> Value:
 def _yield_from(node: ast.YieldFrom, frame: Frame) -> Value:
     frame.yields.append(element_of(evaluate(node.value, frame)))
     return UNKNOWN
-
-
-def _starred(node: ast.Starred, frame: Frame) -> Value:
-    return evaluate(node.value, frame)
 
 
 def _slice(node: ast.Slice, frame: Frame) -> Value:
@@ -431,9 +427,9 @@ _HANDLERS: dict[type[ast.AST], Callable[[Any, Frame], Value]] = {
     ast.DictComp: _comprehension,
     ast.Lambda: _lambda,
     ast.NamedExpr: _named,
-    ast.Await: _await,
+    ast.Await: _inner,
     ast.Yield: _yield,
     ast.YieldFrom: _yield_from,
-    ast.Starred: _starred,
+    ast.Starred: _inner,
     ast.Slice: _slice,
 }

@@ -26,6 +26,7 @@ from capturelint.values.domain import (
     Unknown,
     Value,
     element_of,
+    is_none,
     join,
     options,
 )
@@ -171,8 +172,8 @@ def _bound_by(engine: Engine, scope: LazyScope, statement: ast.AST, name: str) -
         if statement.value is not None:
             stored = engine.evaluate_in(scope, statement.value)
             declared = annotated.value_of(engine, statement.annotation, engine.module_scope(scope.module), name)
-            if declared is not None and (isinstance(stored, (Unknown, Sequence, Mapping)) or _only_none(stored)):
-                return join(declared, stored) if _only_none(stored) else declared
+            if declared is not None and (isinstance(stored, (Unknown, Sequence, Mapping)) or is_none(stored)):
+                return join(declared, stored) if is_none(stored) else declared
             return stored
         return annotated.value_of(engine, statement.annotation, engine.module_scope(scope.module), name)
     if isinstance(statement, ast.AugAssign):
@@ -193,10 +194,6 @@ def _bound_by(engine: Engine, scope: LazyScope, statement: ast.AST, name: str) -
         item = next((i for i in statement.items if i.optional_vars is not None), statement.items[0])
         return entered(engine.evaluate_in(scope, item.context_expr), engine.frame_for(scope))
     return None
-
-
-def _only_none(value: Value) -> bool:
-    return isinstance(value, Host) and value.is_none
 
 
 def _paths_to(target: ast.expr, name: str, path: tuple[int, ...]) -> list[tuple[int, ...]]:

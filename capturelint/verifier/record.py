@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_leaves
 
 from capturelint.verifier.describe import scalars_of
 from capturelint.verifier.device import Device
-from capturelint.verifier.shield import Key, Shields
+from capturelint.verifier.shield import Key, Shields, tensor_leaves
 from capturelint.verifier.sites import Site, UserCode
 from capturelint.verifier.storage import Written
 
@@ -172,15 +172,15 @@ class Recorder:
         if key in self.want and not inner:
             self._remember(key, result, _targets(func, args, kwargs))
         if step is not None:
-            step.shapes = tuple(tuple(tensor.shape) for tensor in _tensors(result))
+            step.shapes = tuple(tuple(tensor.shape) for tensor in tensor_leaves(result))
             self._keep(step, result, args)
         return result
 
     def _step(self, func: Any, name: str, sites: tuple[Site, ...], args: Any, kwargs: Any) -> Step | None:
-        leaves = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        leaves = tensor_leaves((args, kwargs))
         on_device = [leaf for leaf in leaves if self.device.holds(leaf)]
         readable = [leaf for leaf in leaves if self.device.reads(leaf)] if on_device or kwargs.get("device") else []
-        written = {id(tensor) for tensor in _tensors(_targets(func, args, kwargs))}
+        written = {id(tensor) for tensor in tensor_leaves(_targets(func, args, kwargs))}
         reads = tuple(read for leaf in readable if (read := self._read(leaf, id(leaf) in written)) is not None)
         for leaf in tree_leaves((args, kwargs)):
             if isinstance(leaf, torch.Generator) and leaf not in self.recording.generators:
@@ -240,7 +240,7 @@ class Recorder:
         return Read(address, int(tensor.storage_offset()), written, self.recording.external[address])
 
     def _own_outputs(self, result: Any) -> None:
-        for tensor in _tensors(result):
+        for tensor in tensor_leaves(result):
             if self.device.holds(tensor):
                 try:
                     storage = tensor.untyped_storage()
@@ -255,7 +255,7 @@ class Recorder:
         if not self.keep_bytes:
             return
         kept = []
-        for tensor in _tensors(result):
+        for tensor in tensor_leaves(result):
             if self.device.holds(tensor) and tensor.layout is torch.strided:
                 self.recording.kept_bytes += tensor.numel() * tensor.element_size()
                 if self.recording.kept_bytes > self.keep_bytes:
@@ -366,10 +366,6 @@ def _targets(func: Any, args: Any, kwargs: Any) -> list[Any]:
             if value is not None:
                 found.append(value)
     return found
-
-
-def _tensors(value: Any) -> list[torch.Tensor]:
-    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
 __all__ = ["FUNCTION", "Failure", "Read", "Recorder", "Recording", "Step", "current"]

@@ -42,7 +42,7 @@ class Shields:
         """The ``index``-th recorded answer, its effect on ``target`` applied. Past the end, the last one serves."""
         answers = self.answers[key]
         recorded = answers[min(index, len(answers) - 1)]
-        targets = _tensor_leaves(target)
+        targets = tensor_leaves(target)
         with torch.no_grad():
             for tensor, value in zip(targets, recorded.target, strict=False):
                 tensor.copy_(value)
@@ -57,11 +57,12 @@ class Shields:
                 lambda leaf: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf,
                 result,
             )
-            return Answer(kept, tuple(tensor.detach().clone() for tensor in _tensor_leaves(target)))
+            return Answer(kept, tuple(tensor.detach().clone() for tensor in tensor_leaves(target)))
 
     def with_answers(self, results: dict[Key, list[Answer]]) -> Shields:
         return Shields({**self.answers, **results})
 
 
-def _tensor_leaves(value: Any) -> list[torch.Tensor]:
+def tensor_leaves(value: Any) -> list[torch.Tensor]:
+    """The tensors in nested containers, in order."""
     return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
