@@ -69,7 +69,7 @@ def check_paths(options: CheckOptions) -> CheckResult:
 def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
     from capturelint import findings
     from capturelint.passes.run import run_passes, units_of
-    from capturelint.reach import reach_all
+    from capturelint.reach import Evidence, reach_all
     from capturelint.regions.enter import enter
     from capturelint.regions.find import find_regions
 
@@ -112,7 +112,7 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
         hidden=hidden,
         notes=_notes(declarations, options.config) if searched is project.files else (),
         timings=watch.seconds,
-        behind=engine,
+        behind=Evidence(engine, reaches),
     )
 
 
@@ -180,6 +180,7 @@ def _engine(project: Project, config: Config, presets: list[Preset]) -> Engine:
         starts_capture=joined(words.starts_capture, "starts_capture"),
         breaks=joined((), "breaks"),
         eager=joined((), "eager"),
+        outside=joined((), "outside"),
         flags={name: value for preset in presets for name, value in preset.flags.items()},
         predicates={name: value for preset in presets for name, value in preset.predicates.items()}
         | dict(words.predicates),

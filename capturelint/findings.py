@@ -89,7 +89,10 @@ def _finding(rule: Rule, hazard: Hazard, module: Module, reaches: list[Reach]) -
         ]
         if not ways:
             continue
+        guessed = all(reach.steps[context].guessed for _, context in ways)
         confidence, context = max(ways, key=lambda way: way[0].rank)
+        if guessed and rule.consequence is Consequence.STALE_REPLAY:
+            confidence = Confidence.POSSIBLE  # which object's state it is hangs on which of many methods runs
         refs.append(reach.reference(context))
         best = confidence if best is None or confidence > best else best
         compiled = compiled and reach.entered.declaration.compiled

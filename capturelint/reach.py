@@ -15,16 +15,32 @@ from capturelint.values.facts import Context, NodeSpan
 from capturelint.values.hierarchy import find_method
 
 _MAX_GIVING = 40
-_LEVELS = (Confidence.CERTAIN, Confidence.LIKELY, Confidence.POSSIBLE)
+#: surest ways first; a way by a virtual call with many targets comes after all others that are as sure
+_LEVELS = (
+    (Confidence.CERTAIN, False),
+    (Confidence.LIKELY, False),
+    (Confidence.LIKELY, True),
+    (Confidence.POSSIBLE, True),
+)
+#: a virtual call with more targets than these does not say which of them runs
+_MAX_TARGETS = 3
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class Step:
-    """How a context is reached: from which context, by which call. ``confidence`` is that of the whole way."""
+    """How a context is reached: from which context, by which call. ``confidence`` is that of the whole way.
+
+    ``guessed``: some call on the way has many targets, and which of them runs is not known.
+    """
 
     caller: Context | None
     frame: Frame | None
     confidence: Confidence
+    guessed: bool = False
+
+
+#: a call from a context: what it enters, where it stands, how sure it is, and whether it is one of many targets
+Call = tuple[Context, Frame, Confidence, bool]
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -79,6 +95,14 @@ class Reach:
         )
 
 
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class Evidence:
+    """What a result rests on: the index with its facts, and what each region reaches."""
+
+    engine: Engine
+    reaches: list[Reach]
+
+
 def span_text(module: Module, span: NodeSpan, limit: int = 80) -> str:
     """The source text of a span, on one line."""
     lines = [module.line_text(line).encode() for line in range(span[0], min(span[2], span[0] + 12) + 1)]
@@ -96,11 +120,17 @@ def span_text(module: Module, span: NodeSpan, limit: int = 80) -> str:
 
 def reach_all(engine: Engine, entered: Iterable[Entered]) -> list[Reach]:
     """Follows every region's calls, surest ways first, then shortest."""
-    contexts = engine.contexts.values()
-    calls: dict[Context, list[tuple[Context, Frame, Confidence]]] = {}
-    for context in contexts:
+    targets: dict[tuple[Context, Frame, str], set[FunctionInfo]] = {}
+    for context in engine.contexts.values():
+        if context.function is not None:
+            for caller, frame, _ in context.callers:
+                targets.setdefault((caller, frame, context.function.name), set()).add(context.function)
+    calls: dict[Context, list[Call]] = {}
+    for context in engine.contexts.values():
+        name = context.function.name if context.function is not None else ""
         for caller, frame, confidence in context.callers:
-            calls.setdefault(caller, []).append((context, frame, confidence))
+            many = len(targets.get((caller, frame, name), ())) > _MAX_TARGETS
+            calls.setdefault(caller, []).append((context, frame, confidence, many))
     reaches = [_reach(each, calls) for each in entered]
     for reach in reaches:
         reach.given_by = _given_by(engine, reach.entered)
@@ -138,15 +168,15 @@ def _given_by(engine: Engine, entered: Entered) -> tuple[Frame, ...]:
     return tuple(sorted(found, key=lambda frame: (frame.path, frame.line)))
 
 
-def _reach(entered: Entered, calls: dict[Context, list[tuple[Context, Frame, Confidence]]]) -> Reach:
+def _reach(entered: Entered, calls: dict[Context, list[Call]]) -> Reach:
     reach = Reach(entered)
     reach.steps[entered.context] = Step(None, None, Confidence.CERTAIN)
-    for level in _LEVELS:
+    for level, guesses in _LEVELS:
         queue = deque(reach.steps)
         while queue:
             context = queue.popleft()
-            for callee, frame, confidence in calls.get(context, ()):
-                if callee not in reach.steps and confidence >= level:
-                    reach.steps[callee] = Step(context, frame, level)
+            for callee, frame, confidence, many in calls.get(context, ()):
+                if callee not in reach.steps and confidence >= level and (guesses or not many):
+                    reach.steps[callee] = Step(context, frame, level, guesses)
                     queue.append(callee)
     return reach

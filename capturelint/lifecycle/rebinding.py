@@ -20,7 +20,17 @@ from capturelint.project.definitions import FunctionInfo, dotted_name, store_tar
 from capturelint.project.module import Module
 from capturelint.reach import Reach
 from capturelint.values import instances
-from capturelint.values.domain import Host, Instance, Mapping, Sequence, Unknown, Value, options, tensors
+from capturelint.values.domain import (
+    ExternalInstance,
+    Host,
+    Instance,
+    Mapping,
+    Sequence,
+    Unknown,
+    Value,
+    options,
+    tensors,
+)
 from capturelint.values.effects import deep_confidence
 from capturelint.values.engine import Engine
 from capturelint.values.lazy import LazyScope
@@ -258,4 +268,4 @@ def _is_tensor(engine: Engine, module: Module, function: FunctionInfo | None, st
     found = list(options(engine.evaluate_in(scope, value_node)))
     return any(
         isinstance(o, Unknown) or deep_confidence(o) is not None or any(True for _ in tensors(o)) for o in found
-    ) or (not all(isinstance(option, (Host, Instance)) for option in found))
+    ) or not all(isinstance(option, (Host, Instance, Sequence, Mapping, ExternalInstance)) for option in found)

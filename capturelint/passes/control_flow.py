@@ -33,6 +33,8 @@ class ControlFlow(CapturePass):
             self._test(node.guard, "a `case` guard")
 
     def visit_BooleanOperation(self, node: cst.BooleanOperation) -> None:
+        if isinstance(node.operator, cst.Or) and isinstance(node.right, (cst.Dict, cst.List, cst.Tuple)):
+            return  # `x or {}`: who writes that has a container or None in mind
         self._test(node.left, f"`{'and' if isinstance(node.operator, cst.And) else 'or'}`")
 
     def visit_UnaryOperation(self, node: cst.UnaryOperation) -> None:

@@ -19,6 +19,7 @@ _LISTS = (
     "when",
     "breaks",
     "eager",
+    "outside",
     "allows-sync",
     "capture-safe",
     "synchronizes",
@@ -35,9 +36,10 @@ class Preset:
     """``predicates`` are functions and ``flags`` patterns of host flags, with their value inside a region.
 
     ``breaks``: decorators of functions that may leave the capture; ``eager``: name patterns of functions and classes
-    that only the eager path uses. ``allows_sync``: context managers whose body is
-    meant to synchronize. ``starts_capture``: context managers and wrapper classes that record. ``regions``: patterns as
-    in config, for methods that an engine captures by contract.
+    that only the eager path uses; ``outside``: patterns of functions that no capture contains, such as those that
+    replay a graph. ``allows_sync``: context managers whose body is meant to synchronize. ``starts_capture``: context
+    managers and wrapper classes that record. ``regions``: patterns as in config, for methods that an
+    engine captures by contract.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Preset:
     when: tuple[str, ...] = ()
     breaks: tuple[str, ...] = ()
     eager: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
     allows_sync: tuple[str, ...] = ()
     capture_safe: tuple[str, ...] = ()
     synchronizes: tuple[str, ...] = ()

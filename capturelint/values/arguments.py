@@ -80,11 +80,22 @@ def _refined(
             return declared  # `n: int` says more than a guess that a tensor comes in
     if value is None and default is not None and not given.open_keywords:
         return engine.evaluate_in(engine.module_scope(info.module), default)
-    if value is None or type(value) is Unknown or (isinstance(value, Tensor) and value.device is Device.UNKNOWN):
+    if value is None or _says_little(value):
         declared = annotated.value_of(engine, parameter.annotation, engine.module_scope(info.module), parameter.arg)
         if declared is not None and not (isinstance(value, Tensor) and not isinstance(declared, Tensor)):
             return value if isinstance(value, Tensor) else declared
     return value if value is not None else Unknown(parameter=parameter.arg)
+
+
+def _says_little(value: Value) -> bool:
+    """Nothing, a tensor somewhere, or one of several things of which none is likely: the annotation says more."""
+    if isinstance(value, Tensor):
+        return value.device is Device.UNKNOWN
+    found = list(options(value))
+    return any(type(option) is Unknown for option in found) and all(
+        type(option) is Unknown or (isinstance(option, Tensor) and option.confidence is Confidence.POSSIBLE)
+        for option in found
+    )
 
 
 def _doubtful_tensor(value: Value) -> bool:

@@ -45,7 +45,15 @@ from capturelint.values.instances import of_class, of_instance
 
 def get(value: Value, name: str, frame: Frame, node: ast.AST | None = None) -> Value:
     """``value.name``; a property read inside a region (at ``node``) runs there."""
+    if name in ("is_cuda", "is_cpu") and frame.in_region and _is_on_device(value):
+        return Host(const=name == "is_cuda", kind="bool")
     return join(*(_get(option, name, frame, node) for option in _alternatives(value)))
+
+
+def _is_on_device(value: Value) -> bool:
+    """Whether every tensor that ``value`` may be, as far as is known, is on the device."""
+    found = list(tensors(value))
+    return bool(found) and all(each.on_device and each.confidence > Confidence.POSSIBLE for each in found)
 
 
 def _alternatives(value: Value) -> list[Value]:

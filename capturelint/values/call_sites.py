@@ -147,7 +147,9 @@ def calls_of(engine: Engine, info: FunctionInfo) -> list[tuple[Arguments, bool]]
         scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
         for option in options(engine.evaluate_in(scope, call.func)):
             target, extra = (option.function, option) if isinstance(option, Partial) else (option, None)
-            if isinstance(target, Function) and _same_method(engine, target, info):
+            if isinstance(target, Function) and (
+                target.info is info if _is_super(call) else _same_method(engine, target, info)
+            ):
                 given = _arguments_at(engine, scope, call)
                 if extra is not None:
                     given = Arguments((*extra.arguments, *given.positional), (*extra.keywords, *given.keywords))
@@ -177,6 +179,12 @@ def _decorations(engine: Engine, info: FunctionInfo) -> list[Arguments]:
                     given: Value = Function(each) if isinstance(each, FunctionInfo) else ClassValue(each)
                     found.append(Arguments((given,)))
     return found
+
+
+def _is_super(call: ast.Call) -> bool:
+    """``super().name(...)`` calls the base's method, whatever class the receiver is of."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return isinstance(owner, ast.Call) and last_name(owner.func) == "super"
 
 
 def _same_method(engine: Engine, target: Function, info: FunctionInfo) -> bool:

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 _MAX_TARGETS = 24
 _KERNELS = ("triton.jit", "triton.autotune", "triton.heuristics", "triton.experimental.gluon.jit")
-#: with more overrides than this it is only possible that a call means a given one
-_MAX_LIKELY = 3
 
 
 class _Collector:
@@ -106,7 +104,7 @@ def call(callee: Value, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     targets = list(options(callee))
     sure = Confidence.CERTAIN if len(targets) == 1 else Confidence.LIKELY
     sure = min(sure, frame.confidence)
-    if sum(isinstance(target, Function) and target.virtual for target in targets) > _MAX_LIKELY:
+    if sum(isinstance(target, Function) and target.virtual for target in targets) > _MAX_TARGETS:
         sure = Confidence.POSSIBLE
     results = [_call(target, given, node, frame, collector, sure) for target in targets[:_MAX_TARGETS]]
     if frame.context is not None and isinstance(node, ast.Call):
@@ -138,6 +136,9 @@ def _call(
         collector.callees.append(target.path)
         return torch_ops.call_external(target.path, None, given, node, frame, collector.effects)
     if isinstance(target, BoundExternal):
+        asked = engine.vocabulary.predicate(target.path) if frame.in_region and target.path.startswith("?.") else None
+        if asked is not None:
+            return Host(const=asked, kind="bool")
         collector.callees.append(target.path)
         collector.receiver = target.receiver
         if target.path.endswith(".__call__") and isinstance(target.receiver, Instance):
@@ -178,6 +179,11 @@ def _call_function(
         if vocabulary.matches(name, vocabulary.reads_device):
             collector.effects.append(Effect("host-read", sure, f"`{info.name}` reads from the device (config)"))
             return frame.engine.host_call(target, given)
+        if frame.depth and vocabulary.matches(name, vocabulary.outside):
+            frame.engine.unresolved(frame, node, "no part of a capture (preset)")
+            return frame.engine.host_call(target, given)
+        if info.has_decorator("lru_cache", "cache"):
+            sure = Confidence.POSSIBLE  # the warm-up has run it with the same arguments
         if vocabulary.breaks and any(last_name(each) in vocabulary.breaks for each in info.decorators):
             sure = Confidence.POSSIBLE  # it may leave the capture and run eagerly
         if frame.depth and vocabulary.is_eager(info.qualname):
@@ -193,7 +199,7 @@ def _construct(target: ClassValue, given: Arguments, node: ast.AST, frame: Frame
     bases = [entry for entry in engine.mro(cls) if isinstance(entry, str)]
     if any(base.rpartition(".")[2] in ("Enum", "IntEnum", "StrEnum") for base in bases):
         return Host(kind="enum")
-    instance = engine.construct(cls, given, node, frame.module)
+    instance = engine.construct(cls, given, node, frame.module, frame.function)
     if frame.in_region:
         instance.site.in_region = True
         init = hierarchy.find_method(engine, cls, "__init__")
@@ -215,7 +221,7 @@ def _call_instance(
         bound = instances.of_instance(engine, target, name)
         count = sum(1 for _ in options(bound))
         if count > 1:
-            sure = min(sure, Confidence.LIKELY if count <= _MAX_LIKELY else Confidence.POSSIBLE)
+            sure = min(sure, Confidence.LIKELY if count <= _MAX_TARGETS else Confidence.POSSIBLE)
         return join(*(_call(f, given, node, frame, collector, sure) for f in list(options(bound))[:_MAX_TARGETS]))
     if frame.in_region:
         engine.unresolved(frame, node, f"`{target.site.cls.name}` has no `forward` or `__call__` in the project")

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import FunctionInfo, walk_own
+from capturelint.project.definitions import FunctionInfo, dotted_name, walk_own
 from capturelint.project.module import Module
 from capturelint.values.domain import Device, Host, Mapping, Sequence, Tensor, Value, join, options
 from capturelint.values.lazy import with_element
@@ -21,7 +21,7 @@ _MAX_STORES = 8
 def attribute_reason(name: str, outside: list[tuple[FunctionInfo, ast.AST]]) -> str | None:
     """Why ``self.name`` changes: a method other than those that construct the object assigns it."""
     for method, statement in outside:
-        if constructs(method, set()) or _sets_up(method) or _captures(method):
+        if constructs(method, set()) or _sets_up(method) or _tears_down(method) or _captures(method):
             continue
         line = getattr(statement, "lineno", method.line)
         verb = "advanced" if isinstance(statement, ast.AugAssign) else "assigned"
@@ -42,9 +42,14 @@ _SETTING_UP = (
 )  # fmt: skip
 
 
+_TEARING_DOWN = ("close", "shutdown", "destroy", "dispose", "release", "teardown", "cleanup", "free", "del", "exit")
+
+
 def constructs(method: FunctionInfo, seen: set[FunctionInfo]) -> bool:
     """Whether a method only runs while its object is made: it says so, or every call of it stands in such a method."""
     if method.name in ("__init__", "__post_init__", "__new__", "__init_subclass__", "__setstate__"):
+        return True
+    if method.is_class_method and _makes_own(method):
         return True
     if method.owner is None or method in seen:
         return False
@@ -58,6 +63,20 @@ def constructs(method: FunctionInfo, seen: set[FunctionInfo]) -> bool:
 def _sets_up(method: FunctionInfo) -> bool:
     """A method whose name says that it prepares the object for all that follows."""
     return method.name.strip("_").partition("_")[0] in _SETTING_UP and not method.name.startswith("init_forward")
+
+
+def _tears_down(method: FunctionInfo) -> bool:
+    """A method whose name says that nothing is replayed after it."""
+    return method.name.strip("_").partition("_")[0] in _TEARING_DOWN
+
+
+def _makes_own(method: FunctionInfo) -> bool:
+    """A class method that makes an object of its class, an alternative constructor."""
+    name = method.parameters()[0].arg if method.parameters() else ""
+    return any(
+        isinstance(node, ast.Call) and dotted_name(node.func) in (name, f"{name}.__new__")
+        for node in walk_own(method.node)
+    )
 
 
 def _captures(method: FunctionInfo) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from capturelint.model import Confidence
 from capturelint.values.domain import (
     MISSING,
+    BoundExternal,
     Device,
     DeviceValue,
     DType,
@@ -76,7 +77,7 @@ def device_of(value: Value | None) -> DeviceValue | None:
             if option.is_none:
                 continue
             found.append(_named(option))
-        elif isinstance(option, (Unknown, ExternalInstance, External)):
+        elif isinstance(option, (Unknown, ExternalInstance, External, BoundExternal)):
             found.append(DeviceValue(Device.DEVICE, Confidence.LIKELY))
     if not found:
         return None

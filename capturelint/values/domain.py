@@ -253,12 +253,19 @@ def _add(found: list[Value], option: Value) -> None:
     found.append(option)
 
 
+def _either(left: Confidence, right: Confidence) -> Confidence:
+    """Of one tensor or another: sure of one of them is likely of both, where the other is only possible."""
+    if Confidence.POSSIBLE in (left, right):
+        return min(max(left, right), Confidence.LIKELY)
+    return min(left, right)
+
+
 def _merge(left: Value, right: Value) -> Value | None:
     """One value for two of the same sort, or None where both must be kept."""
     if isinstance(left, Tensor) and isinstance(right, Tensor) and left.device is right.device:
         return replace(
             left,
-            confidence=min(left.confidence, right.confidence, key=lambda c: c.rank),
+            confidence=_either(left.confidence, right.confidence),
             dtype=left.dtype if left.dtype == right.dtype else None,
             rank=left.rank if left.rank == right.rank else None,
             pinned=left.pinned and right.pinned,
@@ -277,6 +284,10 @@ def _merge(left: Value, right: Value) -> Value | None:
             why=left.why,
         )
     if isinstance(left, Sequence) and isinstance(right, Sequence):
+        if left.kind == right.kind and not (left.changing or right.changing):
+            for bare, full in ((left, right), (right, left)):
+                if bare.items is None and bare.element is None:
+                    return full  # `tuple` as an annotation says nothing of what is inside
         if left.items is not None and right.items is not None and len(left.items) == len(right.items):
             joined = tuple(join(a, b) for a, b in zip(left.items, right.items, strict=True))
             return Sequence(left.kind, joined, None, left.changing or right.changing, why=left.why)

@@ -226,6 +226,10 @@ class Engine:
         if binding.kind == "augment":
             assert isinstance(node, ast.AugAssign)
             return self.evaluate_in(scope, node.value)
+        if binding.kind == "annotation":
+            assert isinstance(node, ast.AnnAssign)
+            declared = annotated.value_of(self, node.annotation, self.module_scope(scope.module), "")
+            return declared if declared is not None else UNKNOWN
         value = self.evaluate_in(scope, node)  # type: ignore[arg-type]
         if binding.kind == "iterate":
             value = element_of(value)
@@ -308,12 +312,15 @@ class Engine:
             self._sites[key] = Site(value.site.cls, generic=True, in_region=True)
         return Instance(self._sites[key], exact=False)
 
-    def construct(self, cls: ClassInfo, given: Arguments, node: ast.AST, module: Module) -> Instance:
+    def construct(
+        self, cls: ClassInfo, given: Arguments, node: ast.AST, module: Module, function: FunctionInfo | None = None
+    ) -> Instance:
         """An object of a project class, told apart by where it is made."""
         key = ("site", cls, module, span_of(node))
         site = self._sites.get(key)
         if site is None:
-            site = Site(cls, arguments=given.positional, keywords=dict(given.keywords))
+            local = function is not None and function.name not in ("__init__", "__post_init__")
+            site = Site(cls, arguments=given.positional, keywords=dict(given.keywords), local=local)
             self._sites[key] = site
         elif given.positional != site.arguments or dict(given.keywords) != site.keywords:
             arguments.widen_site(site, given)

@@ -164,15 +164,18 @@ def _index_effects(node: ast.expr, value: Value, *, reads: bool) -> Iterator[Eff
     """What one part of an index does: a mask, a 0-d tensor, a list, a host tensor."""
     for tensor in tensor_options(value):
         yield from _tensor_index(tensor, reads)
+    # where a tensor may be the index too, a list is another way's value
+    sure_of_list = Confidence.POSSIBLE if any(True for _ in tensors(value)) else Confidence.CERTAIN
     for option in options(value):
         if isinstance(option, Sequence) and option.kind in ("list", "range") and not _all_slices(option):
             if any(True for item in (*(option.items or ()), option.element) for _ in tensors(item)):
                 sure = next((c for c in map(device_confidence, option.items or (option.element,)) if c), None)
                 if sure is not None:
+                    sure = min(sure, sure_of_list, key=lambda each: each.rank)
                     yield Effect("host-read", sure, "tensors in an index list")
-            yield Effect("host-to-device", Confidence.CERTAIN, f"a {option.kind} as index", "index")
+            yield Effect("host-to-device", sure_of_list, f"a {option.kind} as index", "index")
         elif isinstance(option, ExternalInstance) and option.cls == "numpy.ndarray":
-            yield Effect("host-to-device", Confidence.CERTAIN, "a NumPy array as index", "index")
+            yield Effect("host-to-device", sure_of_list, "a NumPy array as index", "index")
 
 
 def _all_slices(option: Sequence) -> bool:

@@ -306,7 +306,7 @@ def _inherited(engine: Engine, value: Instance, name: str) -> Value:
 def _marked(engine: Engine, site: Site, name: str, value: Value, outside: list[tuple[FunctionInfo, ast.AST]]) -> Value:
     """Tensors stored in attributes existed before the region; host values set outside construction can change."""
     is_module = hierarchy.is_module(engine, site.cls)
-    reason = None if site.passed else changing.attribute_reason(name, outside)
+    reason = None if site.passed or site.of_one_call else changing.attribute_reason(name, outside)
     marked: list[Value] = []
     for option in options(value):
         if isinstance(option, Instance):

@@ -152,7 +152,10 @@ class LazyScope:
         return names | {each.arg for each in (arguments.vararg, arguments.kwarg) if each is not None}
 
     def binds(self, name: str) -> bool:
-        return name in self.arguments or name in self.bindings or name in self.parameter_names()
+        if name in self.arguments or name in self.parameter_names():
+            return True
+        # `torch.add(x, y)` and `CACHE[key] = x` bind nothing: they change (or call) what is bound elsewhere
+        return any(not binding.kind.startswith("mutate") for binding in self.bindings.get(name, ()))
 
     def lookup(self, name: str) -> Value | None:
         """What ``name`` may be bound to in this function or an enclosing one."""
@@ -176,6 +179,9 @@ class LazyScope:
             if not binding.kind.startswith("mutate") and binding.kind != "annotation":
                 found = self.evaluate(self, binding)
                 value = join(value, found) if value is not None else found
+        if value is None:
+            declared = next((binding for binding in bindings if binding.kind == "annotation"), None)
+            value = self.evaluate(self, declared) if declared is not None else None
         for binding in bindings:
             if binding.kind.startswith("mutate"):
                 value = mutated(value, binding, lambda node: self.evaluate(self, Binding("value", node)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, store_targets
+from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, store_targets, walk_own
 from capturelint.values.scope import Scope
 
 if TYPE_CHECKING:
@@ -17,14 +17,50 @@ if TYPE_CHECKING:
 
 def runs_once(node: ast.If, side: bool, body: list[ast.stmt], frame: Frame) -> bool:
     """Whether a branch runs only until it has set what the test asks for."""
+    if side and _grows(node.test, body, frame):
+        return True
     names = unset(node.test, side)
     return any(_sets(body, name, frame) if _outlives(name, frame) else _keeps(body, name) for name in names)
 
 
-def rest_runs_once(node: ast.If, rest: list[ast.stmt], frame: Frame) -> bool:
-    """``if self.x is not None: return`` and then code that sets ``self.x``."""
-    if node.orelse or not node.body or not isinstance(node.body[-1], (ast.Return, ast.Continue)):
+_SIZES = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_MAX_STEPS = 3
+
+
+def _grows(test: ast.expr, body: list[ast.stmt], frame: Frame) -> bool:
+    """``if capacity < n: cache[key] = make(n)``, where ``capacity`` comes from what is kept in ``cache``."""
+    if isinstance(test, ast.BoolOp):
+        return any(_grows(part, body, frame) for part in test.values)
+    if not isinstance(test, ast.Compare) or not all(isinstance(each, _SIZES) for each in test.ops):
         return False
+    return any(_outlives(name, frame) and _sets(body, name, frame) for name in _sources(test, frame))
+
+
+def _sources(test: ast.expr, frame: Frame) -> set[str]:
+    """The names that a test rests on, through the local names between."""
+    found = _names_in(test)
+    if frame.function is None:
+        return found
+    assigned: dict[str, list[ast.expr]] = {}
+    for node in walk_own(frame.function.node):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    assigned.setdefault(target.id, []).append(node.value)
+    fresh = found
+    for _ in range(_MAX_STEPS):
+        fresh = {name for each in fresh for value in assigned.get(each, ()) for name in _names_in(value)} - found
+        found = found | fresh
+    return found
+
+
+def _names_in(node: ast.expr) -> set[str]:
+    chains = (dotted_name(each) for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute)))
+    return {name for name in chains if name is not None}
+
+
+def rest_runs_once(node: ast.If, rest: list[ast.stmt], frame: Frame) -> bool:
+    """``if self.x is not None: return`` and then code that sets ``self.x``: the test's body leaves."""
     return runs_once(node, False, rest, frame)
 
 

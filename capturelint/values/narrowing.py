@@ -102,6 +102,8 @@ def _narrowings(test: ast.expr, holds: bool, frame: Frame) -> list[tuple[str, Va
     if device is not None:
         subject, on_device = device
         return _with(subject, frame, lambda value: _placed(value, on_device is holds))
+    if isinstance(test, ast.Call) and dotted_name(test.func) == "torch.is_tensor" and len(test.args) == 1:
+        return _of_kinds(test.args[0], (External("torch.Tensor"),), holds, frame)
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance":
         if len(test.args) == 2:
             return _instance_of(test.args[0], test.args[1], holds, frame)
@@ -111,6 +113,31 @@ def _narrowings(test: ast.expr, holds: bool, frame: Frame) -> list[tuple[str, Va
     if holds and isinstance(test, (ast.Name, ast.Attribute)):
         return _with(test, frame, without_none)
     return []
+
+
+def on_host(test: ast.expr, holds: bool, frame: Frame) -> bool:
+    """Whether code runs only for tensors on the host, by a test of one that nothing says is there."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return on_host(test.operand, not holds, frame)
+    if isinstance(test, ast.BoolOp):
+        if isinstance(test.op, ast.And) is holds:
+            return any(on_host(part, holds, frame) for part in test.values)
+        open_parts = [part for part in test.values if not _settled(part, not holds, frame)]
+        return len(open_parts) == 1 and on_host(open_parts[0], holds, frame)
+    asked = _device_test(test)
+    if asked is None or asked[1] is holds:
+        return False
+    key = asked[0].id if isinstance(asked[0], ast.Name) else key_of(asked[0])
+    value = _current(asked[0], key, frame) if key is not None else None
+    return not any(isinstance(option, Tensor) and option.device is Device.HOST for option in options(value))
+
+
+def _settled(test: ast.expr, holds: bool, frame: Frame) -> bool:
+    """Whether a part of a test has been seen to hold (or to fail)."""
+    from capturelint.values.facts import span_of
+
+    value = frame.context.values.get(span_of(test)) if frame.context is not None else None
+    return isinstance(value, Host) and value.truth is holds
 
 
 def _device_test(test: ast.expr) -> tuple[ast.expr, bool] | None:
@@ -159,14 +186,18 @@ def _current(node: ast.expr, key: str, frame: Frame) -> Value | None:
 
 
 def _instance_of(subject: ast.expr, classes: ast.expr, holds: bool, frame: Frame) -> list[tuple[str, Value]]:
-    key = subject.id if isinstance(subject, ast.Name) else key_of(subject)
-    value = _current(subject, key, frame) if key is not None else None
-    if key is None or value is None:
-        return []
     from capturelint.values.expressions import evaluate
 
     wanted = evaluate(classes, frame)
     kinds = wanted.items if isinstance(wanted, Sequence) and wanted.items is not None else (wanted,)
+    return _of_kinds(subject, kinds, holds, frame)
+
+
+def _of_kinds(subject: ast.expr, kinds: tuple[Value, ...], holds: bool, frame: Frame) -> list[tuple[str, Value]]:
+    key = subject.id if isinstance(subject, ast.Name) else key_of(subject)
+    value = _current(subject, key, frame) if key is not None else None
+    if key is None or value is None:
+        return []
     kept = [option for option in options(value) if _matches(option, kinds, frame) is not (not holds)]
     if kept:
         value = join(*kept)

@@ -28,6 +28,14 @@ class Site:
     #: some object of the project keeps it in an attribute
     held: bool = False
 
+    #: made by a function's code, not by a constructor or a module
+    local: bool = False
+
+    @property
+    def of_one_call(self) -> bool:
+        """A record that a function makes for one capture or batch: nobody changes it between replays."""
+        return self.local and self.cls.is_dataclass and not self.held
+
     @property
     def lasting(self) -> bool:
         """Whether the object outlives the capture: not made in the region, and no record of one capture or batch."""

@@ -39,12 +39,29 @@ def execute(body: list[ast.stmt], frame: Frame) -> None:
     for index, statement in enumerate(body):
         if scope.names is None:
             break
+        before = _copy(scope.names) if isinstance(statement, ast.If) and _leaves(statement) else None
         handler = _HANDLERS.get(type(statement))
         if handler is not None:
             handler(statement, frame)
-        if isinstance(statement, ast.If) and memo.rest_runs_once(statement, body[index + 1 :], frame):
-            _doubt(body[index + 1 :], frame)
+        if isinstance(statement, ast.If) and before is not None:
+            rest = body[index + 1 :]
+            if memo.rest_runs_once(statement, rest, frame) or _rest_on_host(statement.test, before, frame):
+                _doubt(rest, frame)
     frame.confidence = confidence
+
+
+def _leaves(node: ast.If) -> bool:
+    """``if ...: return``: what follows is the other side."""
+    return not node.orelse and isinstance(node.body[-1], (ast.Return, ast.Continue))
+
+
+def _rest_on_host(test: ast.expr, before: dict[str, Value], frame: Frame) -> bool:
+    """``if x.is_cuda: return ...`` and then code for a tensor on the host, by the names as the test saw them."""
+    scope = _scope(frame)
+    after, scope.names = scope.names, before
+    elsewhere = narrowing.on_host(test, False, frame)
+    scope.names = after
+    return elsewhere
 
 
 def _doubt(body: list[ast.stmt], frame: Frame) -> None:
@@ -184,9 +201,10 @@ def _if(node: ast.If, frame: Frame) -> None:
         if known is not None and known is not side:
             continue
         scope.names = _copy(before)
+        elsewhere = known is None and (_trains(node.test, side) or narrowing.on_host(node.test, side, frame))
         narrowing.assume(node.test, side, frame)
         confidence = frame.confidence
-        if known is None and (memo.runs_once(node, side, body, frame) or _trains(node.test, side)):
+        if elsewhere or (known is None and memo.runs_once(node, side, body, frame)):
             _doubt(body, frame)
         execute(body, frame)
         frame.confidence = confidence

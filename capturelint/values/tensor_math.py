@@ -12,6 +12,8 @@ from capturelint.values.domain import (
     MISSING,
     UNKNOWN,
     Device,
+    DeviceValue,
+    DType,
     ExternalInstance,
     Host,
     Mapping,
@@ -124,10 +126,19 @@ def comparison(op: ast.cmpop, left: Value, right: Value) -> Value:
     return join(*(_comparison(op, a, b) for a in options(left) for b in options(right)))
 
 
+def _is_no_number(value: Value) -> bool:
+    """What a tensor is never equal to: containers, text, dtypes, devices."""
+    return isinstance(value, (Sequence, Mapping, DType, DeviceValue)) or (
+        isinstance(value, Host) and (isinstance(value.const, str) or value.kind in ("str", "enum"))
+    )
+
+
 def _comparison(op: ast.cmpop, left: Value, right: Value) -> Value:
     if isinstance(left, Tensor) or isinstance(right, Tensor):
         if (isinstance(left, Host) and left.is_none) or (isinstance(right, Host) and right.is_none):
             return Host(const=isinstance(op, ast.NotEq), kind="bool")
+        if isinstance(op, (ast.Eq, ast.NotEq)) and any(_is_no_number(each) for each in (left, right)):
+            return Host(kind="bool")
         return combined((left, right), dtype="bool")
     if isinstance(left, Read) or isinstance(right, Read):
         return left if isinstance(left, Read) else right

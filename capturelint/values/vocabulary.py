@@ -36,6 +36,7 @@ class Vocabulary:
     starts_capture: tuple[str, ...] = ()
     breaks: tuple[str, ...] = ()
     eager: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
     flags: dict[str, bool] = field(default_factory=dict)
     predicates: dict[str, bool] = field(default_factory=dict)
 
