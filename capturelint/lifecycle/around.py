@@ -37,6 +37,8 @@ class Surroundings:
             return not _in_common_loop(function.node, self.declaration, statement) or not replays(function)
         if self.captured_after(function, statement) or self._drops_graph(function):
             return True
+        if function is not self.declaration.holder and _records(function) and not replays(function):
+            return True  # the forward's graph is recorded before the backward's, which reads what it leaves
         if self._called_while_preparing(function):
             return True
         return function in self.capturing and not replays(function)
@@ -211,6 +213,15 @@ def owner_of(info: FunctionInfo | None) -> ClassInfo | None:
 
 def is_replay(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "replay"
+
+
+def _records(function: FunctionInfo) -> bool:
+    """Whether a function holds a ``with torch.cuda.graph(...)`` block."""
+    return any(
+        isinstance(node, (ast.With, ast.AsyncWith))
+        and any(last_name(item.context_expr) == "graph" for item in node.items)
+        for node in walk_own(function.node)
+    )
 
 
 def replays(function: FunctionInfo) -> bool:

@@ -50,12 +50,29 @@ def parameter(engine: Engine, scope: LazyScope, name: str) -> Value:
         return Mapping()
     declared = next((p.annotation for p in info.parameters() if p.arg == name), None)
     value = annotated.value_of(engine, declared, engine.module_scope(info.module), name)
-    if value is not None and not isinstance(value, (Sequence, Mapping)):
+    if value is not None and not isinstance(value, (Sequence, Mapping)) and not _is_base(engine, value):
         return value
     passed = _from_callers(engine, info, name)
+    if isinstance(value, Instance):
+        return passed if passed is not None and _narrows(engine, passed, value) else value
     if passed is not None and not (isinstance(passed, Unknown) and value is not None):
         return passed
     return value if value is not None else Unknown(parameter=name)
+
+
+def _is_base(engine: Engine, value: Value) -> bool:
+    """An annotation with a module class that does not say what its objects compute: callers know better."""
+    return (
+        isinstance(value, Instance)
+        and hierarchy.is_module(engine, value.site.cls)
+        and hierarchy.find_method(engine, value.site.cls, "forward") is None
+    )
+
+
+def _narrows(engine: Engine, passed: Value, declared: Instance) -> bool:
+    return all(
+        isinstance(each, Instance) and declared.site.cls in engine.mro(each.site.cls) for each in options(passed)
+    )
 
 
 def _passed_extra(engine: Engine, info: FunctionInfo) -> Value:

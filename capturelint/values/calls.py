@@ -216,9 +216,11 @@ def _call_instance(
         ("__call__", "forward") if not hierarchy.is_module(engine, target.site.cls) else ("forward", "__call__")
     ):
         method = hierarchy.find_method(engine, target.site.cls, name)
-        if method is None:
+        if method is None and target.exact:
             continue
         bound = instances.of_instance(engine, target, name)
+        if not any(isinstance(option, Function) for option in options(bound)):
+            continue
         count = sum(1 for _ in options(bound))
         if count > 1:
             sure = min(sure, Confidence.LIKELY if count <= _MAX_TARGETS else Confidence.POSSIBLE)
@@ -282,7 +284,20 @@ def _decorate(value: Value, decorator: ast.expr, frame: Frame) -> Value:
     for name in _external_names(evaluate_outside(head, frame)):
         if name in _KERNELS or name.startswith(("cutlass.", "cute.", "tilelang.", "numba.cuda.", "warp.")):
             return replace(value, role="triton")
-    return value
+    return _wrapped(value, decorator, frame)
+
+
+def _wrapped(value: Function, decorator: ast.expr, frame: Frame) -> Value:
+    """What a decorator of the project's makes of a function: the closure that is called in its place."""
+    found: list[Value] = []
+    for option in options(evaluate_outside(decorator, frame)):
+        if not isinstance(option, Function):
+            return value
+        made = frame.engine.host_call(option, Arguments((value,)))
+        if not all(isinstance(each, Function) for each in options(made)):
+            return value
+        found.append(made)
+    return join(*found) if found else value
 
 
 def evaluate_outside(node: ast.expr, frame: Frame) -> Value:

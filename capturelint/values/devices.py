@@ -274,7 +274,8 @@ def _from_data(
         inside = _tensor_inside(data)
         if inside is not None:
             effects.append(Effect("host-read", inside, "each tensor in the list is read on the host", "data"))
-        if target.device is Device.DEVICE and not (isinstance(data, Unknown) and not copies):
+        empty = isinstance(data, Sequence) and data.items == ()
+        if target.device is Device.DEVICE and not empty and not (isinstance(data, Unknown) and not copies):
             sure = target.confidence if not isinstance(data, Unknown) else min(target.confidence, Confidence.LIKELY)
             effects.append(Effect("host-to-device", sure, "host data becomes a device tensor", "data"))
     changing = None

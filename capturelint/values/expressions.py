@@ -17,10 +17,12 @@ from capturelint.values.domain import (
     Read,
     Sequence,
     Tensor,
+    Unknown,
     Value,
     changing_reason,
     device_confidence,
     element_of,
+    is_none,
     join,
     options,
 )
@@ -43,14 +45,16 @@ def truth(node: ast.expr, frame: Frame) -> bool | None:
     """Evaluates a test; its truth where that is known at capture. A device tensor here is somebody's hazard."""
     value = evaluate(node, frame)
     known = truth_of(value, node, frame)
-    return known if known is not None else _flag(node, value, frame)
+    return known if known is not None else flag(node, value, frame)
 
 
-def _flag(node: ast.expr, value: Value, frame: Frame) -> bool | None:
+def flag(node: ast.expr, value: Value, frame: Frame) -> bool | None:
     """A host flag whose name says what it is inside a region (``self.use_cuda_graph``)."""
     if not frame.in_region or not isinstance(node, (ast.Name, ast.Attribute)):
         return None
-    if any(isinstance(option, (Tensor, Read)) for option in options(value)):
+    if any(isinstance(option, (Tensor, Read)) or is_none(option) for option in options(value)):
+        return None
+    if isinstance(value, Host) and value.truth is not None:
         return None
     return frame.engine.vocabulary.flag(node.attr if isinstance(node, ast.Attribute) else node.id)
 
@@ -179,7 +183,7 @@ def _boolean(node: ast.BoolOp, frame: Frame) -> Value:
         known = None
         if not last:
             known = truth_of(value, operand, frame)
-            known = known if known is not None else _flag(operand, value, frame)
+            known = known if known is not None else flag(operand, value, frame)
         if not last and known is is_and:
             undo.append(narrowing.assume(operand, is_and, frame))
             continue
@@ -193,6 +197,10 @@ def _boolean(node: ast.BoolOp, frame: Frame) -> Value:
         restore()
     if stopped and len(found) == 1:
         return found[0]
+    decides = found[-1] if found else UNKNOWN
+    if isinstance(decides, Host) and decides.truth is not is_and and decides.truth is not None:
+        if all(isinstance(each, Host) or type(each) is Unknown for each in found):
+            return Host(const=not is_and, kind="bool")  # `verbose and False` fails, whatever `verbose` is
     return join(*found)
 
 

@@ -81,7 +81,22 @@ def of_instance(engine: Engine, value: Instance, name: str) -> Value:
     if method is not None:
         return _method(engine, value, method, name)
     result = engine.solver.answer(("attribute", site, site.version, name), lambda: _stored(engine, value, name))
+    if (result is None or isinstance(result, Unknown)) and not value.exact:
+        found = _in_subclasses(engine, value, name)
+        return found if found is not None else UNKNOWN
     return result if result is not None else UNKNOWN
+
+
+def _in_subclasses(engine: Engine, value: Instance, name: str) -> Value | None:
+    """A method that a base calls and only its subclasses have."""
+    found: list[Value] = [
+        Function(each, bound=engine.generic_instance(each.owner) if not each.is_static else None, virtual=True)
+        for each in hierarchy.overrides(engine, value.site.cls, name)
+        if each.owner is not None and not each.is_property
+    ]
+    if not found:
+        return None
+    return found[0] if len(found) == 1 else Union(tuple(found))
 
 
 def _method(engine: Engine, value: Instance, method: FunctionInfo, name: str) -> Value:

@@ -31,6 +31,7 @@ from capturelint.values.domain import (
     changing_reason,
     device_confidence,
     element_of,
+    is_none,
     join,
     options,
     tensors,
@@ -97,6 +98,13 @@ def _isinstance(receiver: Value | None, given: Arguments, node: ast.AST, frame: 
     if len(given.positional) != 2:
         return HOST
     known = narrowing.is_instance(given.positional[0], given.positional[1], frame)
+    return Host(const=MISSING if known is None else known, kind="bool")
+
+
+def _is_tensor(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    if len(given.positional) != 1:
+        return HOST
+    known = narrowing.is_instance(given.positional[0], External("torch.Tensor"), frame)
     return Host(const=MISSING if known is None else known, kind="bool")
 
 
@@ -206,10 +214,28 @@ def _sum(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) 
     return Host(changing=changing_reason(element)) if not isinstance(element, Unknown) else UNKNOWN
 
 
+def _sorted(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value | None:
+    _compare_keys(element_of(given.positional[0]) if given.positional else UNKNOWN, given, node, frame)
+    return _elementwise("list")(receiver, given, node, frame)
+
+
+def _compare_keys(element: Value, given: Arguments, node: ast.AST, frame: Frame) -> None:
+    """``key=f``: ``f`` is called with each element, and what it gives is compared on the host."""
+    from capturelint.values.calls import call
+
+    key = given.keyword("key")
+    if key is None or is_none(key) or frame.context is None:
+        return
+    sure = device_confidence(call(key, Arguments((element,)), node.func if isinstance(node, ast.Call) else node, frame))
+    if sure is not None:
+        frame.context.record_effects(node, (Effect("host-read", sure, "compares keys on the host"),), frame.confidence)
+
+
 def _extreme(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     values = given.positional if len(given.positional) > 1 else (element_of(given.positional[0]),) if given.all else ()
     reason = next(filter(None, (changing_reason(value) for value in values)), None)
     joined = join(*values)
+    _compare_keys(joined, given, node, frame)
     if reason is not None and isinstance(joined, Host):
         return Host(changing=reason, kind=joined.kind)
     return joined
@@ -312,12 +338,13 @@ def _graph_context(path: str) -> Handler:
 
 _RESULTS: dict[str, Handler] = {
     "builtins.isinstance": _isinstance,
+    "torch.is_tensor": _is_tensor,
     "builtins.len": _len,
     "builtins.range": _range,
     "builtins.list": _elementwise("list"),
     "builtins.tuple": _elementwise("tuple"),
     "builtins.set": _elementwise("set"),
-    "builtins.sorted": _elementwise("list"),
+    "builtins.sorted": _sorted,
     "builtins.reversed": _elementwise("list"),
     "builtins.iter": _elementwise("generator"),
     "builtins.zip": _zip,

@@ -82,23 +82,46 @@ def unset(test: ast.expr, holds: bool) -> set[str]:
 def _compared(test: ast.Compare, holds: bool) -> set[str]:
     operator, other = test.ops[0], test.comparators[0]
     if isinstance(operator, (ast.Is, ast.IsNot)) and isinstance(other, ast.Constant) and other.value is None:
-        if isinstance(operator, ast.Is) is not holds:
-            return set()
-        if isinstance(test.left, ast.Call) and last_name(test.left.func) == "getattr":
-            return _attribute(test.left)
-        if (
-            isinstance(test.left, ast.Call)
-            and isinstance(test.left.func, ast.Attribute)
-            and test.left.func.attr == "get"
-        ):
-            name = dotted_name(test.left.func.value)
-        else:
-            name = dotted_name(test.left.value if isinstance(test.left, ast.NamedExpr) else test.left)
-        return {name} if name is not None else set()
+        return _kept_in(test.left) if isinstance(operator, ast.Is) is holds else set()
     if isinstance(operator, (ast.In, ast.NotIn)) and isinstance(operator, ast.NotIn) is holds:
         name = dotted_name(other)
         return {name} if name is not None else set()
     return set()
+
+
+def _kept_in(asked: ast.expr) -> set[str]:
+    """What is unset where ``asked`` is None: a name, an attribute, a container's item, or what a walrus binds."""
+    if isinstance(asked, ast.NamedExpr):
+        return _kept_in(asked.target) | _kept_in(asked.value)
+    if isinstance(asked, ast.Call):
+        if last_name(asked.func) == "getattr":
+            return _attribute(asked)
+        if not isinstance(asked.func, ast.Attribute) or asked.func.attr != "get":
+            return set()
+        asked = asked.func.value
+    name = dotted_name(asked)
+    return {name} if name is not None else set()
+
+
+def ternary(node: ast.Assign) -> bool:
+    """``self.x = self.x if self.x is not None else ...``: what is kept stays."""
+    value = node.value
+    if not isinstance(value, ast.IfExp):
+        return False
+    names = {dotted_name(target) for target in node.targets if isinstance(target, ast.Attribute)}
+    return any(
+        dotted_name(other) in names and unset(value.test, side) & names
+        for side, other in ((True, value.orelse), (False, value.body))
+    )
+
+
+def after_missing(handler: ast.ExceptHandler, frame: Frame) -> bool:
+    """``try: return self.x``, ``except AttributeError: self.x = ...``."""
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type] if handler.type else []
+    if not any(last_name(each) in ("AttributeError", "KeyError") for each in caught):
+        return False
+    targets = (t for statement in handler.body for node in ast.walk(statement) for t in store_targets(node))
+    return any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in targets)
 
 
 def _attribute(call: ast.Call) -> set[str]:
@@ -114,15 +137,16 @@ def _outlives(name: str, frame: Frame) -> bool:
     """Attributes and module-level names outlive the call; a local name does not."""
     if "." in name:
         return True
-    return not isinstance(frame.scope, Scope) or name not in frame.scope.ever or name in frame.scope.global_names
+    if not isinstance(frame.scope, Scope) or name not in frame.scope.ever:
+        return True
+    return name in frame.scope.global_names or name in frame.scope.outer_names
 
 
 def _keeps(body: list[ast.stmt], name: str) -> bool:
     """``found = cache.get(key)``, ``if found is None: ...; cache[key] = found``: the local name is put away."""
     return any(
         isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == name
+        and any(isinstance(each, ast.Name) and each.id == name for each in (node.value, *node.targets))
         and any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in node.targets)
         for statement in body
         for node in ast.walk(statement)

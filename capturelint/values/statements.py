@@ -25,7 +25,7 @@ from capturelint.values.domain import (
     element_of,
     options,
 )
-from capturelint.values.expressions import evaluate, evaluate_defaults, items_of, truth
+from capturelint.values.expressions import evaluate, evaluate_defaults, flag, items_of, truth
 from capturelint.values.facts import StoreFact, span_of
 from capturelint.values.frame import Frame
 from capturelint.values.scope import Scope, join_names
@@ -85,7 +85,11 @@ def _expression(node: ast.Expr, frame: Frame) -> None:
 
 
 def _assign(node: ast.Assign, frame: Frame) -> None:
+    confidence = frame.confidence
+    if memo.ternary(node):
+        _doubt([node], frame)
     value = evaluate(node.value, frame)
+    frame.confidence = confidence
     for target in node.targets:
         store(target, value, node, frame)
 
@@ -204,7 +208,9 @@ def _if(node: ast.If, frame: Frame) -> None:
         elsewhere = known is None and (_trains(node.test, side) or narrowing.on_host(node.test, side, frame))
         narrowing.assume(node.test, side, frame)
         confidence = frame.confidence
-        if elsewhere or (known is None and memo.runs_once(node, side, body, frame)):
+        # a name that was just set is known for that reason: it says nothing of other runs
+        just_set = known is not None and not memo.unset(node.test, side).isdisjoint(before or ())
+        if elsewhere or (not just_set and memo.runs_once(node, side, body, frame)):
             _doubt(body, frame)
         execute(body, frame)
         frame.confidence = confidence
@@ -296,7 +302,9 @@ def _continue(node: ast.Continue, frame: Frame) -> None:
 def _return(node: ast.Return, frame: Frame) -> None:
     from capturelint.values.domain import NONE
 
-    frame.returns.append(evaluate(node.value, frame) if node.value is not None else NONE)
+    value = evaluate(node.value, frame) if node.value is not None else NONE
+    asked = flag(node.value, value, frame) if node.value is not None else None
+    frame.returns.append(value if asked is None else Host(const=asked, kind="bool"))
     _scope(frame).names = None
 
 
@@ -329,7 +337,11 @@ def _try(node: ast.Try, frame: Frame) -> None:
         scope.names = _copy(at_handler)
         if handler.name and scope.names is not None:
             scope.bind(handler.name, Unknown())
+        confidence = frame.confidence
+        if memo.after_missing(handler, frame):
+            _doubt(handler.body, frame)
         execute(handler.body, frame)
+        frame.confidence = confidence
         end = join_names(end, scope.names)
     scope.names = end if end is not None or not node.finalbody else _copy(before)
     execute(node.finalbody, frame)
