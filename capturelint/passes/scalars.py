@@ -25,6 +25,8 @@ class FrozenScalars(CapturePass):
 
     def visit_Call(self, node: cst.Call) -> None:
         for context, fact in self.facts.calls(node):
+            if context.compiled:
+                continue  # dynamo guards on the number, or makes it an input
             if fact.launch:
                 self._launch(node, context, fact)
             elif _is_custom(fact) or _is_operator(fact):
@@ -60,6 +62,8 @@ class FrozenScalars(CapturePass):
 
     def visit_BinaryOperation(self, node: cst.BinaryOperation) -> None:
         for context, left in self.facts.values(node.left):
+            if context.compiled:
+                continue
             right = next((v for c, v in self.facts.values(node.right) if c is context), None)
             for number, tensor, side in ((left, right, node.left), (right, left, node.right)):
                 if number is None or device_confidence(tensor) in (None, Confidence.POSSIBLE):

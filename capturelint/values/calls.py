@@ -35,6 +35,9 @@ from capturelint.values.frame import Arguments, Frame
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from capturelint.project.definitions import ClassInfo, FunctionInfo
+    from capturelint.values.engine import Engine
+
 _MAX_TARGETS = 24
 _KERNELS = ("triton.jit", "triton.autotune", "triton.heuristics", "triton.experimental.gluon.jit")
 
@@ -182,6 +185,8 @@ def _call_function(
         if frame.depth and vocabulary.matches(name, vocabulary.outside):
             frame.engine.unresolved(frame, node, "no part of a capture (preset)")
             return frame.engine.host_call(target, given)
+        if info.owner is not None and info.name in _replaced(frame.engine, info.owner):
+            sure = Confidence.POSSIBLE  # a decorator of the class puts another method in its place
         if info.has_decorator("lru_cache", "cache"):
             sure = Confidence.POSSIBLE  # the warm-up has run it with the same arguments
         if vocabulary.breaks and any(last_name(each) in vocabulary.breaks for each in info.decorators):
@@ -190,6 +195,37 @@ def _call_function(
             sure = Confidence.POSSIBLE  # named directly in a region it is captured; further down it is the other path
         return frame.engine.enter(target, given, node, frame, sure)
     return frame.engine.host_call(target, given)
+
+
+def _replaced(engine: Engine, cls: ClassInfo) -> frozenset[str]:
+    """The methods that a class's decorators assign anew: ``cls.forward = dispatch``."""
+    known = engine.replaced_methods.get(cls)
+    if known is None:
+        engine.replaced_methods[cls] = frozenset()  # while decorators are being looked at
+        found: set[str] = set()
+        for decorator in cls.node.decorator_list:
+            value = engine.evaluate_in(engine.module_scope(cls.module), decorator)
+            for option in options(value):
+                if isinstance(option, Function):
+                    found.update(_assigned_on_parameters(option.info))
+        known = engine.replaced_methods[cls] = frozenset(found)
+    return known
+
+
+def _assigned_on_parameters(decorator: FunctionInfo) -> Iterable[str]:
+    names = {p.arg for p in decorator.parameters()}
+    for node in ast.walk(decorator.node):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            names.update(each.arg for each in node.args.args)
+    for node in ast.walk(decorator.node):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if (
+                    isinstance(target, ast.Attribute)
+                    and isinstance(target.value, ast.Name)
+                    and target.value.id in names
+                ):
+                    yield target.attr
 
 
 def _construct(target: ClassValue, given: Arguments, node: ast.AST, frame: Frame, collector: _Collector) -> Value:

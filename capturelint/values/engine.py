@@ -67,6 +67,8 @@ class Engine:
     _scopes: dict[Key, LazyScope] = field(default_factory=dict)
     _sites: dict[Key, Site] = field(default_factory=dict)
     solver: Solver = field(default_factory=Solver)
+    #: methods that the decorators of a class put others in the place of
+    replaced_methods: dict[ClassInfo, frozenset[str]] = field(default_factory=dict)
     _builds_on_device: bool | None = None
     _mro: dict[ClassInfo, list[ClassInfo | str]] = field(default_factory=dict)
     #: where the arguments of a function that is looked at on its own come from

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, store_targets, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, last_name, store_targets, walk_own
 from capturelint.values.scope import Scope
 
 if TYPE_CHECKING:
@@ -182,4 +182,9 @@ def _callee_sets(call: ast.Call, attribute: str, frame: Frame) -> bool:
         info = info.parent
     if info is None or info.owner is None:
         return False
-    return any(method.name == call.func.attr for method, _ in info.owner.attribute_stores(attribute))
+    return any(
+        method.name == call.func.attr
+        for entry in frame.engine.mro(info.owner)
+        if isinstance(entry, ClassInfo)
+        for method, _ in entry.attribute_stores(attribute)
+    )

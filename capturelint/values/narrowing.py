@@ -91,8 +91,12 @@ def assume(test: ast.expr, holds: bool, frame: Frame) -> Callable[[], None]:
 def _narrowings(test: ast.expr, holds: bool, frame: Frame) -> list[tuple[str, Value]]:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return _narrowings(test.operand, not holds, frame)
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
-        return [each for part in test.values for each in _narrowings(part, holds, frame)]
+    if isinstance(test, ast.BoolOp):
+        if isinstance(test.op, ast.And) is holds:
+            return [each for part in test.values for each in _narrowings(part, holds, frame)]
+        # `a and b` fails though `b` is known to hold: then it is `a` that fails
+        open_parts = [part for part in test.values if not _settled(part, not holds, frame)]
+        return _narrowings(open_parts[0], holds, frame) if len(open_parts) == 1 else []
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
         if isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None:
             is_none = isinstance(test.ops[0], ast.Is) is holds

@@ -70,6 +70,10 @@ def _arithmetic(op: ast.operator, left: Value, right: Value) -> Value:
         return join(left, right)
     if isinstance(left, Read) or isinstance(right, Read):
         return left if isinstance(left, Read) else right
+    for operator_, decisive in ((ast.BitOr, True), (ast.BitAnd, False)):
+        if isinstance(op, operator_) and any(isinstance(e, Host) and e.const is decisive for e in (left, right)):
+            if all(isinstance(each, (Host, Unknown)) for each in (left, right)):
+                return Host(const=decisive, kind="bool")  # `tracing |= ...` after `tracing = True`
     if isinstance(left, Host) and isinstance(right, Host):
         return _host(op, left, right)
     if isinstance(left, ExternalInstance) and left.cls == "numpy.ndarray":
