@@ -18,14 +18,19 @@ import random
 import shutil
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
+from typing import TypeVar
 
 from capturelint.check import CheckOptions, check_paths
 from capturelint.config import Config
 from capturelint.model import CheckResult, Confidence
 from capturelint.reach import Evidence
+
+_T = TypeVar("_T")
 
 #: names that say of themselves that they are not on the device
 _HOST_WORDS = ("cpu", "host", "np", "numpy", "list", "pinned", "pin")
@@ -80,13 +85,14 @@ def targets(root: Path) -> list[Target]:
 
     Ways that a run at default confidence does not follow are possible ones, whatever the other run says of them.
     """
-    known = _reached(check(root, Confidence.LIKELY))
-    for key, target in _reached(check(root, Confidence.POSSIBLE)).items():
+    known, possible = at_both(reached, root)
+    for key, target in possible.items():
         known.setdefault(key, replace(target, sure=Confidence.POSSIBLE))
     return sorted(known.values(), key=lambda each: (each.path, each.line))
 
 
-def _reached(result: CheckResult) -> dict[tuple[str, int, str], Target]:
+def reached(root: Path, confidence: Confidence) -> dict[tuple[str, int, str], Target]:
+    result = check(root, confidence)
     found: dict[tuple[str, int, str], Target] = {}
     assert isinstance(result.behind, Evidence)
     for reach in result.behind.reaches:
@@ -268,18 +274,24 @@ def _imports_torch(tree: ast.Module) -> bool:
 
 
 def check(root: Path, confidence: Confidence) -> CheckResult:
-    before = Path.cwd()
     os.chdir(root)
-    try:
-        return check_paths(CheckOptions((Path(),), Config(), (), (), confidence, root.resolve()))
-    finally:
-        os.chdir(before)
+    return check_paths(CheckOptions((Path(),), Config(), (), (), confidence, root.resolve()))
+
+
+def at_both(work: Callable[[Path, Confidence], _T], root: Path) -> tuple[_T, _T]:
+    """``work`` at default confidence and at the lowest, each in a process of its own."""
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        first, second = pool.map(work, [root, root], [Confidence.LIKELY, Confidence.POSSIBLE])
+    return first, second
+
+
+def reported(root: Path, confidence: Confidence) -> set[tuple[str, int]]:
+    return {(each.path, each.span.line) for each in check(root, confidence).findings}
 
 
 def outcomes(copy: Path, planted: list[Planted]) -> dict[Planted, str]:
     """``found``, ``possible`` or ``missed``."""
-    shown = {(each.path, each.span.line) for each in check(copy, Confidence.LIKELY).findings}
-    hidden = {(each.path, each.span.line) for each in check(copy, Confidence.POSSIBLE).findings}
+    shown, hidden = at_both(reported, copy)
     result = {}
     for each in planted:
         place = (each.target.path, each.line)

@@ -94,6 +94,8 @@ def _finding(rule: Rule, hazard: Hazard, module: Module, reaches: list[Reach]) -
         if guessed and rule.consequence is Consequence.STALE_REPLAY:
             confidence = Confidence.POSSIBLE  # which object's state it is hangs on which of many methods runs
         refs.append(reach.reference(context))
+        if reach.entered.declaration.refuses_breaks:
+            confidence = Confidence.POSSIBLE
         best = confidence if best is None or confidence > best else best
         compiled = compiled and reach.entered.declaration.compiled
     if best is None:

@@ -39,7 +39,7 @@ class Surroundings:
             return True
         if function is not self.declaration.holder and _records(function) and not replays(function):
             return True  # the forward's graph is recorded before the backward's, which reads what it leaves
-        if self._called_while_preparing(function):
+        if self._called_while_preparing(function) or self._handed_over(function):
             return True
         return function in self.capturing and not replays(function)
 
@@ -84,6 +84,20 @@ class Surroundings:
         return bool(callers) and all(
             (caller in self.capturing and not replays(caller)) or constructs(caller, set()) for caller in callers
         )
+
+    def _handed_over(self, function: FunctionInfo) -> bool:
+        """A method that is passed on as a callback, in code that captures after it."""
+        if function.owner is None or replays(function) or list(function.module.calls_named(function.name)):
+            return False
+        uses = [
+            (method, statement)
+            for method in function.owner.methods.values()
+            for statement in walk_own(method.node)
+            if isinstance(statement, ast.Assign)
+            and isinstance(statement.value, ast.Attribute)
+            and statement.value.attr == function.name
+        ]
+        return bool(uses) and all(self.captured_after(method, statement) for method, statement in uses)
 
     def captured_after(self, function: FunctionInfo, statement: ast.AST) -> bool:
         """A capture (or a call that makes one) follows the statement in its block, or its block's own blocks."""

@@ -19,7 +19,7 @@ from capturelint.passes.unit import Support
 from capturelint.project.definitions import FunctionInfo, dotted_name, store_targets, walk_own
 from capturelint.project.module import Module
 from capturelint.reach import Reach
-from capturelint.values import instances
+from capturelint.values import hierarchy, instances
 from capturelint.values.domain import (
     ExternalInstance,
     Host,
@@ -187,6 +187,8 @@ def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> 
         for module, function, statement, target in _attribute_bindings(engine, site, name):
             if function is not None and (function in entered or surroundings.prepares(function, statement)):
                 continue
+            if function is not None and _overridden(engine, site, function):
+                continue
             if function is not None and (_allocates(function, statement, target) or around.restores(function, target)):
                 continue
             if not _binds_anew(target, statement, value) or not _is_tensor(engine, module, function, statement):
@@ -194,6 +196,21 @@ def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> 
             confidence = surroundings.confidence(function)
             if confidence > Confidence.POSSIBLE:
                 yield _Rebinding(module, function, statement, target, confidence)
+
+
+def _overridden(engine: Engine, site: Site, function: FunctionInfo) -> bool:
+    """A base's method that objects of the class never run: the class has its own, or own ones of all that call it."""
+
+    def replaced(method: FunctionInfo) -> bool:
+        owner = method.owner
+        return (
+            owner is not None
+            and owner in engine.mro(site.cls)
+            and hierarchy.find_method(engine, site.cls, method.name) is not method
+        )
+
+    callers = [holder for holder, _ in function.module.calls_named(function.name) if holder is not None]
+    return replaced(function) or (function.owner is not None and bool(callers) and all(map(replaced, callers)))
 
 
 def _outlives(site: Site) -> bool:

@@ -34,6 +34,8 @@ class Declaration:
     arguments: Arguments | None = None
     inputs: dict[str, str] = field(default_factory=dict)
     compiled: bool = False
+    #: compiled with ``fullgraph=True``: the compiler itself refuses to break the graph, and says where
+    refuses_breaks: bool = False
     #: where the project's own context manager begins the capture
     begins_at: tuple[Frame, ...] = ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
@@ -20,6 +21,7 @@ from capturelint.values.domain import (
     Sequence,
     Tensor,
     Value,
+    is_none,
     join,
     options,
 )
@@ -83,6 +85,9 @@ def _union(
     values = [value_of(engine, part, scope, name, device=device) for part in parts]
     if any(value is None for value in values):
         return None
+    if sum(1 for value in values if value is not None and not is_none(value)) > 1:
+        # `int | torch.Tensor`: which of them a captured call passes is not said
+        values = [replace(v, confidence=Confidence.POSSIBLE) if isinstance(v, Tensor) else v for v in values]
     return join(*values)
 
 

@@ -52,8 +52,14 @@ def get(value: Value, name: str, frame: Frame, node: ast.AST | None = None) -> V
 
 def _is_on_device(value: Value) -> bool:
     """Whether every tensor that ``value`` may be, as far as is known, is on the device."""
-    found = list(tensors(value))
-    return bool(found) and all(each.on_device and each.confidence > Confidence.POSSIBLE for each in found)
+    found = [option for option in options(value) if isinstance(option, Tensor) or type(option) is Unknown]
+    return bool(found) and all(
+        option.tensor_like
+        if isinstance(option, Unknown)
+        else option.on_device and option.confidence > Confidence.POSSIBLE
+        for option in found
+        if isinstance(option, (Tensor, Unknown))
+    )
 
 
 def _alternatives(value: Value) -> list[Value]:

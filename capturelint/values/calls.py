@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from capturelint.values.engine import Engine
 
 _MAX_TARGETS = 24
+#: objects of more classes than these stand for a choice that is made elsewhere, such as the backend of a layer
+_MAX_CHOICES = 3
 _KERNELS = ("triton.jit", "triton.autotune", "triton.heuristics", "triton.experimental.gluon.jit")
 
 
@@ -109,10 +111,19 @@ def call(callee: Value, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     sure = min(sure, frame.confidence)
     if sum(isinstance(target, Function) and target.virtual for target in targets) > _MAX_TARGETS:
         sure = Confidence.POSSIBLE
+    if len({owner for target in targets if (owner := _class_behind(target)) is not None}) > _MAX_CHOICES:
+        sure = Confidence.POSSIBLE  # one of several backends, which an option chooses
     results = [_call(target, given, node, frame, collector, sure) for target in targets[:_MAX_TARGETS]]
     if frame.context is not None and isinstance(node, ast.Call):
         frame.context.record_call(node, collector.fact(frame.confidence))
     return join(*results) if results else UNKNOWN
+
+
+def _class_behind(target: Value) -> ClassInfo | None:
+    """The class of the object that a method is bound to, where it is not one of a hierarchy's overrides."""
+    if isinstance(target, Function) and not target.virtual and isinstance(target.bound, Instance):
+        return target.bound.site.cls
+    return None
 
 
 def _call(
@@ -186,7 +197,7 @@ def _call_function(
             frame.engine.unresolved(frame, node, "no part of a capture (preset)")
             return frame.engine.host_call(target, given)
         if info.owner is not None and info.name in _replaced(frame.engine, info.owner):
-            sure = Confidence.POSSIBLE  # a decorator of the class puts another method in its place
+            sure = Confidence.POSSIBLE  # another method is put in its place
         if info.has_decorator("lru_cache", "cache"):
             sure = Confidence.POSSIBLE  # the warm-up has run it with the same arguments
         if vocabulary.breaks and any(last_name(each) in vocabulary.breaks for each in info.decorators):
@@ -202,7 +213,7 @@ def _replaced(engine: Engine, cls: ClassInfo) -> frozenset[str]:
     known = engine.replaced_methods.get(cls)
     if known is None:
         engine.replaced_methods[cls] = frozenset()  # while decorators are being looked at
-        found: set[str] = set()
+        found = set(_assigned_outside(engine, cls))
         for decorator in cls.node.decorator_list:
             value = engine.evaluate_in(engine.module_scope(cls.module), decorator)
             for option in options(value):
@@ -210,6 +221,16 @@ def _replaced(engine: Engine, cls: ClassInfo) -> frozenset[str]:
                     found.update(_assigned_on_parameters(option.info))
         known = engine.replaced_methods[cls] = frozenset(found)
     return known
+
+
+def _assigned_outside(engine: Engine, cls: ClassInfo) -> Iterable[str]:
+    """``for each in (A, B): each.forward = wrapped(each.forward)`` at the top of the class's module."""
+    for name in cls.methods:
+        for holder, _, receiver in cls.module.uses.attribute_stores.get(name, ()):
+            if holder is None and isinstance(receiver, ast.Name):
+                value = engine.evaluate_in(engine.module_scope(cls.module), receiver)
+                if any(isinstance(option, ClassValue) and option.info is cls for option in options(value)):
+                    yield name
 
 
 def _assigned_on_parameters(decorator: FunctionInfo) -> Iterable[str]:

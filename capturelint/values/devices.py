@@ -246,7 +246,9 @@ def _tensor_from(bound: Bound, given: Arguments, frame: Frame, effects: list[Eff
     data = given.get(0, "data") or given.keyword("obj")
     device = device_of(given.keyword("device"))
     copies = bound.spec.name == "torch.tensor"
-    return _from_data(data, device, dtype_of(given.keyword("dtype")), frame, effects, copies=copies)
+    pin = given.keyword("pin_memory")
+    pinned = pin is not None and not (isinstance(pin, Host) and pin.truth is False)
+    return _from_data(data, device, dtype_of(given.keyword("dtype")), frame, effects, copies=copies, pinned=pinned)
 
 
 def _new_tensor(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
@@ -265,6 +267,7 @@ def _from_data(
     effects: list[Effect],
     *,
     copies: bool,
+    pinned: bool = False,
 ) -> Value:
     source = next(tensors(data), None)
     if source is not None:
@@ -290,6 +293,7 @@ def _from_data(
         dtype=dtype or _data_dtype(data),
         rank=_data_rank(data),
         changing=changing if target.device is Device.HOST else None,
+        pinned=pinned and target.device is Device.HOST,
         why="made from host data",
     )
 

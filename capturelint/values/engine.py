@@ -67,6 +67,9 @@ class Engine:
     _scopes: dict[Key, LazyScope] = field(default_factory=dict)
     _sites: dict[Key, Site] = field(default_factory=dict)
     solver: Solver = field(default_factory=Solver)
+    #: subclasses, and the overrides of a method in them
+    subclasses: dict[ClassInfo, list[ClassInfo]] = field(default_factory=dict)
+    overrides: dict[tuple[ClassInfo, str], list[FunctionInfo]] = field(default_factory=dict)
     #: methods that the decorators of a class put others in the place of
     replaced_methods: dict[ClassInfo, frozenset[str]] = field(default_factory=dict)
     _builds_on_device: bool | None = None

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from capturelint.model import Confidence
 from capturelint.values import attributes, dunder, narrowing
 from capturelint.values.domain import (
     MISSING,
@@ -261,9 +262,13 @@ def _conditional(node: ast.IfExp, frame: Frame) -> Value:
     found: list[Value] = []
     for side, branch in ((True, node.body), (False, node.orelse)):
         if known is None or known is side:
+            confidence = frame.confidence
+            if known is None and narrowing.falls_back(node.test, side) and narrowing.handed_over(node.test, frame):
+                frame.confidence = Confidence.POSSIBLE
             restore = narrowing.assume(node.test, side, frame)
             found.append(evaluate(branch, frame))
             restore()
+            frame.confidence = confidence
     value = join(*found)
     if known is None and frame.context is not None:
         reason = changing_reason(frame.context.values.get(_span(node.test)))

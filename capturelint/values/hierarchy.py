@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from capturelint.project.definitions import ClassInfo, FunctionInfo, walk_own
@@ -61,6 +62,12 @@ def find_method(engine: Engine, cls: ClassInfo, name: str, *, after: ClassInfo |
 
 def subclasses(engine: Engine, cls: ClassInfo) -> list[ClassInfo]:
     """All project classes below ``cls``, found by name; empty when there are too many to tell."""
+    if cls not in engine.subclasses:
+        engine.subclasses[cls] = _find_subclasses(engine, cls)
+    return engine.subclasses[cls]
+
+
+def _find_subclasses(engine: Engine, cls: ClassInfo) -> list[ClassInfo]:
     found: list[ClassInfo] = []
     queue = [cls]
     while queue:
@@ -75,13 +82,23 @@ def subclasses(engine: Engine, cls: ClassInfo) -> list[ClassInfo]:
 
 
 def overrides(engine: Engine, cls: ClassInfo, name: str) -> list[FunctionInfo]:
-    """Definitions of ``name`` in subclasses of ``cls``."""
-    found: list[FunctionInfo] = []
-    for subclass in subclasses(engine, cls):
-        method = subclass.methods.get(name)
-        if method is not None and method not in found:
-            found.append(method)
-    return found
+    """Definitions of ``name`` in subclasses of ``cls``, but for those that nobody makes objects of."""
+    known = engine.overrides.get((cls, name))
+    if known is None:
+        known = engine.overrides[cls, name] = _find_overrides(engine, cls, name)
+    return known
+
+
+def _find_overrides(engine: Engine, cls: ClassInfo, name: str) -> list[FunctionInfo]:
+    defined = [each for each in subclasses(engine, cls) if name in each.methods]
+    used = [each for each in defined if _is_used(engine, each)] if len(defined) > 1 else defined
+    return list(dict.fromkeys(each.methods[name] for each in used or defined))
+
+
+def _is_used(engine: Engine, cls: ClassInfo) -> bool:
+    """Whether the project names a class anywhere but where it is defined: nobody makes an object of it otherwise."""
+    own = len(re.findall(rf"\b{re.escape(cls.name)}\b", cls.module.source))
+    return own > 1 or len(engine.project.search.mentioning(cls.name)) > 1
 
 
 def is_abstract(info: FunctionInfo) -> bool:

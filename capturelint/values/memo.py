@@ -19,10 +19,27 @@ def runs_once(node: ast.If, side: bool, body: list[ast.stmt], frame: Frame) -> b
     """Whether a branch runs only until it has set what the test asks for."""
     if side and _grows(node.test, body, frame):
         return True
+    if _moved_once(node.test, body):
+        return True
     names = unset(node.test, side)
     return any(_sets(body, name, frame) if _outlives(name, frame) else _keeps(body, name) for name in names)
 
 
+def _moved_once(test: ast.expr, body: list[ast.stmt]) -> bool:
+    """``if table.device != x.device: self.table = table.to(x.device)``: done once, by whatever name the table goes."""
+    asked = {name.rpartition(".")[0] for name in _names_in(test) if name.rpartition(".")[2] in ("device", "dtype")}
+    for statement in body:
+        for node in ast.walk(statement):
+            if not isinstance(node, ast.Assign) or not any(isinstance(each, ast.Attribute) for each in node.targets):
+                continue
+            value = node.value
+            if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
+                if dotted_name(value.func.value) in asked:
+                    return True
+    return False
+
+
+_MOVES = ("to", "cuda", "type", "float", "half", "bfloat16")
 _SIZES = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _MAX_STEPS = 3
 

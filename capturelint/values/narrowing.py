@@ -8,11 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.project.definitions import dotted_name
+from capturelint.project.definitions import dotted_name, walk_own
+from capturelint.values import hierarchy
 from capturelint.values.domain import (
     MISSING,
     NONE,
     UNKNOWN,
+    BoundExternal,
     ClassValue,
     Device,
     External,
@@ -24,6 +26,7 @@ from capturelint.values.domain import (
     Unknown,
     Value,
     element_of,
+    is_none,
     join,
     options,
     without_none,
@@ -119,6 +122,43 @@ def _narrowings(test: ast.expr, holds: bool, frame: Frame) -> list[tuple[str, Va
     return []
 
 
+def falls_back(test: ast.expr, holds: bool) -> bool:
+    """Whether code runs only where something is None that may well not be: what nobody handed over is made up for."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return falls_back(test.operand, not holds)
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
+        return any(falls_back(part, holds) for part in test.values)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+        return False
+    other = test.comparators[0]
+    return isinstance(other, ast.Constant) and other.value is None and isinstance(test.ops[0], ast.Is) is holds
+
+
+def handed_over(test: ast.expr, frame: Frame) -> bool:
+    """Whether what a test compares with None may be something else, as far as is known of its values."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.Compare) and isinstance(node.comparators[0], ast.Constant):
+            if isinstance(node.left, ast.Name) and not _is_parameter(node.left.id, frame):
+                continue
+            key = node.left.id if isinstance(node.left, ast.Name) else key_of(node.left)
+            value = _current(node.left, key, frame) if key is not None else None
+            if value is not None and any(not is_none(option) for option in options(value)):
+                return True
+    return False
+
+
+def _is_parameter(name: str, frame: Frame) -> bool:
+    """A parameter, or a short name for an attribute: what others hand over."""
+    if frame.function is None:
+        return False
+    return any(each.arg == name for each in frame.function.parameters()) or any(
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Attribute)
+        and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+        for node in walk_own(frame.function.node)
+    )
+
+
 def on_host(test: ast.expr, holds: bool, frame: Frame) -> bool:
     """Whether code runs only for tensors on the host, by a test of one that nothing says is there."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
@@ -205,10 +245,15 @@ def _of_kinds(subject: ast.expr, kinds: tuple[Value, ...], holds: bool, frame: F
     kept = [option for option in options(value) if _matches(option, kinds, frame) is not (not holds)]
     if kept:
         value = join(*kept)
-    if holds and isinstance(value, Unknown):
+    if holds:
         found = [_of_class(kind, frame) for kind in kinds]
-        value = join(*found) if all(each is not None for each in found) else value
+        if all(each is not None for each in found):
+            value = join(*(join(*found) if _says_nothing(option) else option for option in options(value)))
     return [(key, value)]
+
+
+def _says_nothing(value: Value) -> bool:
+    return isinstance(value, Unknown) or (isinstance(value, BoundExternal) and value.path.startswith("?."))
 
 
 def _of_class(kind: Value, frame: Frame) -> Value | None:
@@ -263,7 +308,10 @@ def _matches_one(value: Value, kind: Value, frame: Frame) -> bool | None:
     if isinstance(value, Instance) and isinstance(kind, ClassValue):
         if kind.info in frame.engine.mro(value.site.cls):
             return True
-        return None if not value.exact else False
+        if value.exact:
+            return False
+        both = (kind.info, *hierarchy.subclasses(frame.engine, kind.info))
+        return None if any(value.site.cls in frame.engine.mro(each) for each in both) else False
     if isinstance(value, Instance) and isinstance(kind, External):
         if kind.path in frame.engine.mro(value.site.cls):
             return True

@@ -33,8 +33,8 @@ class Site:
 
     @property
     def of_one_call(self) -> bool:
-        """A record that a function makes for one capture or batch: nobody changes it between replays."""
-        return self.local and self.cls.is_dataclass and not self.held
+        """A record that a function makes for one capture or batch, or that comes from somewhere: it is not kept."""
+        return self.cls.is_dataclass and (self.generic or (self.local and not self.held))
 
     @property
     def lasting(self) -> bool:

@@ -50,6 +50,11 @@ def execute(body: list[ast.stmt], frame: Frame) -> None:
     frame.confidence = confidence
 
 
+def _falls_back(test: ast.expr, side: bool, frame: Frame) -> bool:
+    """``if hint is None:`` where some callers hand a hint over: the graph's own may be among them."""
+    return narrowing.falls_back(test, side) and narrowing.handed_over(test, frame)
+
+
 def _leaves(node: ast.If) -> bool:
     """``if ...: return``: what follows is the other side."""
     return not node.orelse and isinstance(node.body[-1], (ast.Return, ast.Continue))
@@ -59,7 +64,7 @@ def _rest_on_host(test: ast.expr, before: dict[str, Value], frame: Frame) -> boo
     """``if x.is_cuda: return ...`` and then code for a tensor on the host, by the names as the test saw them."""
     scope = _scope(frame)
     after, scope.names = scope.names, before
-    elsewhere = narrowing.on_host(test, False, frame)
+    elsewhere = narrowing.on_host(test, False, frame) or _falls_back(test, False, frame)
     scope.names = after
     return elsewhere
 
@@ -205,7 +210,9 @@ def _if(node: ast.If, frame: Frame) -> None:
         if known is not None and known is not side:
             continue
         scope.names = _copy(before)
-        elsewhere = known is None and (_trains(node.test, side) or narrowing.on_host(node.test, side, frame))
+        elsewhere = known is None and (
+            _trains(node.test, side) or narrowing.on_host(node.test, side, frame) or _falls_back(node.test, side, frame)
+        )
         narrowing.assume(node.test, side, frame)
         confidence = frame.confidence
         # a name that was just set is known for that reason: it says nothing of other runs

@@ -130,6 +130,10 @@ def comparison(op: ast.cmpop, left: Value, right: Value) -> Value:
     return join(*(_comparison(op, a, b) for a in options(left) for b in options(right)))
 
 
+def _is_settled(value: DeviceValue) -> bool:
+    return value.device is not Device.UNKNOWN and value.confidence > Confidence.POSSIBLE
+
+
 def _is_no_number(value: Value) -> bool:
     """What a tensor is never equal to: containers, text, dtypes, devices."""
     return isinstance(value, (Sequence, Mapping, DType, DeviceValue)) or (
@@ -146,6 +150,10 @@ def _comparison(op: ast.cmpop, left: Value, right: Value) -> Value:
         return combined((left, right), dtype="bool")
     if isinstance(left, Read) or isinstance(right, Read):
         return left if isinstance(left, Read) else right
+    if isinstance(left, DeviceValue) and isinstance(right, DeviceValue):
+        if isinstance(op, (ast.Eq, ast.NotEq)) and _is_settled(left) and _is_settled(right):
+            return Host(const=(left.device is right.device) is isinstance(op, ast.Eq), kind="bool")
+        return Host(kind="bool")
     if isinstance(left, Host) and isinstance(right, Host):
         changing = changing_reason(left) or changing_reason(right)
         if changing is None and left.const is not MISSING and right.const is not MISSING:

@@ -10,15 +10,17 @@ from typing import Any
 from capturelint.verifier.device import Device
 from capturelint.verifier.differential import Comparer
 from capturelint.verifier.hooks import compiled_calls
+from capturelint.verifier.host import snapshot
 from capturelint.verifier.inputs import Inputs, call_maybe, refill
 from capturelint.verifier.naming import seen
 from capturelint.verifier.observation import CAPTURE_ERROR, Outcome
-from capturelint.verifier.region import FunctionRegion
+from capturelint.verifier.region import FunctionRegion, another
 from capturelint.verifier.sites import Site, UserCode, first_error, one_line
 from capturelint.verifier.trial import Examination, Examiner
 
 #: numbers that ``vary`` is called with, one for each comparison
 VARIED = (5, 2, 7, 1)
+_MOST_CHANGED = 6
 
 
 @dataclass
@@ -32,6 +34,8 @@ class FunctionJob:
     inputs: Inputs
     vary: Callable[..., Any] | None = None
     comparisons: int = 3
+    #: host names to change, one after the other, once the comparisons with ``vary`` are done
+    suspects: tuple[str, ...] = ()
 
 
 def verify_function(job: FunctionJob, device: Device, user: UserCode) -> tuple[Outcome, Examination | None]:
@@ -55,7 +59,9 @@ def verify_function(job: FunctionJob, device: Device, user: UserCode) -> tuple[O
     for observation in exam.observations:
         outcome.add(observation)
     outcome.seen |= exam.lines.seen
-    _compare(job, static, exam, Comparer(device, user), outcome)
+    comparer = Comparer(device, user)
+    _compare(job, static, exam, comparer, outcome)
+    _change_suspects(job, exam, comparer, user, outcome)
     outcome.settle()
     outcome.trials, outcome.trial_seconds = exam.trials, exam.seconds
     outcome.captured = 1
@@ -80,17 +86,39 @@ def _compare(job: FunctionJob, static: Any, exam: Examination, comparer: Compare
             outcome.notes.append(problem)
             return
         when = f"inputs of seed {seed}" + (f", vary({VARIED[number % len(VARIED)]})" if job.vary else "")
-        comparison = comparer.compare(exam, when)
-        if comparison.problem is not None:
-            outcome.notes.append(comparison.problem)
+        _compare_once(exam, comparer, when, outcome)
+
+
+def _compare_once(exam: Examination, comparer: Comparer, when: str, outcome: Outcome) -> None:
+    comparison = comparer.compare(exam, when)
+    if comparison.problem is not None:
+        outcome.notes.append(comparison.problem)
+        return
+    if comparison.nondeterministic:
+        outcome.notes.append("two eager runs on the same inputs did not agree")
+        outcome.problem, outcome.status = "two eager runs on the same inputs did not agree", "inconclusive"
+    outcome.comparisons += 1
+    outcome.tried.append(when)
+    for observation in comparison.observations:
+        outcome.add(observation)
+
+
+def _change_suspects(job: FunctionJob, exam: Examination, comparer: Comparer, user: UserCode, outcome: Outcome) -> None:
+    """Flips or moves each number that a finding says can change, and compares; then puts it back."""
+    if not job.suspects or outcome.problem is not None:
+        return
+    reached = [
+        (slot, value) for slot, value in snapshot(exam.region.roots(), user).slots() if slot.word in job.suspects
+    ]
+    for slot, value in reached[:_MOST_CHANGED]:
+        changed = another(value)
+        if changed is None or slot.kind not in ("attribute", "item"):
             continue
-        if comparison.nondeterministic:
-            outcome.notes.append("two eager runs on the same inputs did not agree")
-            outcome.problem, outcome.status = "two eager runs on the same inputs did not agree", "inconclusive"
-        outcome.comparisons += 1
-        outcome.tried.append(when)
-        for observation in comparison.observations:
-            outcome.add(observation)
+        slot.put(changed)
+        try:
+            _compare_once(exam, comparer, f"`{slot.name}` {changed!r} instead of {value!r}", outcome)
+        finally:
+            slot.put(value)
 
 
 def _compiles_itself(function: Any) -> bool:

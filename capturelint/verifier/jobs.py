@@ -22,6 +22,8 @@ class Job:
     comparisons: int = 3
     #: seconds, import and set-up included
     time_limit: float = 60.0
+    #: host names that findings say can change between capture and replay
+    suspects: tuple[str, ...] = ()
 
     @property
     def is_program(self) -> bool:
@@ -37,9 +39,10 @@ class Job:
             "harness": self.harness.to_json() if self.harness is not None else None,
             "comparisons": self.comparisons,
             "time_limit": self.time_limit,
+            "suspects": list(self.suspects),
         }
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Job:
         harness = Harness.from_json(data["harness"]) if data["harness"] is not None else None
-        return Job(**{**data, "harness": harness})
+        return Job(**{**data, "harness": harness, "suspects": tuple(data["suspects"])})

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from capturelint.model import CheckResult, Region
+from capturelint.model import CheckResult, Consequence, Region
 from capturelint.verifier.harness import Harness
 from capturelint.verifier.jobs import Job
 
 MARKED = ("capture_region",)
+_QUOTED = re.compile(r"`([\w.]+)`")
 
 
 @dataclass
@@ -52,9 +54,8 @@ def make_plan(
             continue
         number = len(plan.jobs)
         limit = entry.time_limit if entry is not None and entry.time_limit is not None else time_limit
-        plan.jobs.append(
-            Job(number, str(root.resolve()), str(absolute), region.line, region.name, entry, comparisons, limit)
-        )
+        job = Job(number, str(root.resolve()), str(absolute), region.line, region.name, entry, comparisons, limit)
+        plan.jobs.append(replace(job, suspects=_suspects(result, region)))
         plan.regions[number] = [region]
         if key is not None:
             programs[key] = number
@@ -71,6 +72,20 @@ def make_plan(
             plan.regions[number] = [region]
             programs[_key(entry)] = number
     return plan
+
+
+def _suspects(result: CheckResult, region: Region) -> tuple[str, ...]:
+    """What the reasons of a region's silent findings name first: "`steps` is advanced in Counter.advance"."""
+    found: dict[str, None] = {}
+    for finding in result.findings:
+        if finding.consequence is Consequence.STALE_REPLAY and any(
+            (each.path, each.line) == (region.path, region.line) for each in finding.regions
+        ):
+            for reason in finding.why:
+                quoted = _QUOTED.match(reason)
+                if quoted is not None:
+                    found[quoted.group(1).rpartition(".")[2]] = None
+    return tuple(found)
 
 
 def _key(entry: Harness) -> tuple[str, ...]:

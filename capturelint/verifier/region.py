@@ -115,11 +115,11 @@ class BlockRegion:
     def variations(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The names taken over, with one number changed in each: (what is changed, the names)."""
         for name, value in self.overrides.items():
-            if (changed := _another(value)) is not None:
+            if (changed := another(value)) is not None:
                 yield f"`{name}` {changed!r} instead of {value!r}", {**self.overrides, name: changed}
             elif hasattr(value, "__dict__"):
                 for field_name, held in vars(value).items():
-                    if (changed := _another(held)) is not None:
+                    if (changed := another(held)) is not None:
                         other = copy.copy(value)
                         object.__setattr__(other, field_name, changed)
                         text = f"`{name}.{field_name}` {changed!r} instead of {held!r}"
@@ -153,7 +153,7 @@ class BlockRegion:
         return found
 
 
-def _another(value: Any) -> Any:
+def another(value: Any) -> Any:
     """Another number of the same kind, near by; None for what is no number."""
     if isinstance(value, bool):
         return not value

@@ -107,7 +107,7 @@ def _function(job: Job, root: Path) -> FunctionJob:
         function = getattr(owner, job.name.rsplit(".", 1)[-1])
     elif "." in job.name and not isinstance(_holder(module, job.name), type(module)):
         raise ImportProblem(f"{shown} is a method: its harness needs `setup`, which returns the object")
-    return FunctionJob(job.path, job.line, job.name, function, Inputs(inputs), vary, job.comparisons)
+    return FunctionJob(job.path, job.line, job.name, function, Inputs(inputs), vary, job.comparisons, job.suspects)
 
 
 def _holder(module: Any, name: str) -> Any:

@@ -26,6 +26,7 @@ from capturelint.check import CheckOptions, check_paths
 from capturelint.config import Config
 from capturelint.model import Confidence, Finding, VerdictStatus
 from capturelint.verifier.harness import read_file
+from capturelint.verifier.parent import gpu_list, spread
 from capturelint.verifier.run import Verified, VerifyOptions, verify_result
 
 RESULTS = Path(os.environ.get("CAPTURELINT_GPU_RESULTS", ROOT / "fixtures" / "gpu"))
@@ -217,12 +218,33 @@ def _workers(parent: int) -> list[int]:
     return found
 
 
+def measure_spread() -> None:
+    """The constructs over all GPUs; nothing is recorded where there is but one."""
+    gpus = len(spread(gpu_list(), 1))
+    if gpus < 2:
+        print("spread: needs two GPUs, nothing recorded")
+        return
+    verified = verify([TRUTH])
+    problems = [outcome.problem for outcome in verified.outcomes.values() if outcome.problem]
+    write(
+        "spread",
+        head(verified)
+        | {
+            "gpus": gpus,
+            "regions": len(verified.outcomes),
+            "confirmed": sum(map(confirmed, verified.result.findings)),
+            "problems": problems,
+        },
+    )
+
+
 MEASURES: dict[str, Callable[[], None]] = {
     "truth": measure_truth,
     "ten": measure_ten,
     "trouble": measure_trouble,
     "interrupt": measure_interrupt,
     "cases": measure_cases,
+    "spread": measure_spread,
 }
 
 if __name__ == "__main__":

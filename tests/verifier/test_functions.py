@@ -31,9 +31,10 @@ def fresh_state(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
 
 
-def verify(name: str, vary: object = None) -> Outcome:
+def verify(name: str, vary: object = None, suspects: tuple[str, ...] = ()) -> Outcome:
     function = getattr(regions, name)
-    job = FunctionJob(str(SOURCE), 1, name, function, Inputs(regions.INPUTS, "cpu"), vary)  # type: ignore[arg-type]
+    inputs = Inputs(regions.INPUTS, "cpu")
+    job = FunctionJob(str(SOURCE), 1, name, function, inputs, vary, suspects=suspects)  # type: ignore[arg-type]
     outcome, _ = verify_function(job, EmulatedDevice(), USER)
     return outcome
 
@@ -71,6 +72,14 @@ def test_a_capture_error_quotes_what_was_raised() -> None:
 def test_a_frozen_number_shows_both_values() -> None:
     observation = next(item for item in verify("counting").observations if item.rules[0] == "CG601")
     assert observation.text.startswith("3 at capture, 4 at replay")
+
+
+def test_what_a_finding_suspects_is_changed_without_a_harness_that_says_so() -> None:
+    outcome = verify("branching", suspects=("wide",))
+    assert [observation.line for observation in outcome.observations] == sorted(marked("branching"))
+    assert outcome.tried[-1] == "`STATE.wide` True instead of False"
+    assert regions.STATE.wide is False
+    assert verify("branching", suspects=("calls",)).observations == []
 
 
 def test_a_frozen_branch_needs_the_state_that_vary_changes() -> None:

@@ -9,9 +9,10 @@ import pytest
 
 from capturelint.check import CheckOptions, check_paths
 from capturelint.config import Config
-from capturelint.model import CheckResult, Confidence, Finding, Severity, VerdictStatus
+from capturelint.model import CheckResult, Confidence, Consequence, Finding, Severity, VerdictStatus
 from capturelint.report.outcome import exit_status
 from capturelint.verifier.harness import Harness
+from capturelint.verifier.jobs import Job
 from capturelint.verifier.observation import CAPTURE_ERROR, STALE, Observation, Outcome
 from capturelint.verifier.plan import make_plan
 from capturelint.verifier.verdicts import apply
@@ -48,6 +49,19 @@ def judge(result: CheckResult, outcome: Outcome, root: Path, harness: tuple[Harn
     outcome.device = "NVIDIA H200, torch 2.11"
     outcome = Outcome.from_json(outcome.to_json())
     return apply(result, plan, {job.number: outcome for job in plan.jobs}, root, report_new=True)
+
+
+def test_a_job_knows_what_its_findings_suspect(checked: CheckResult, tmp_path: Path) -> None:
+    (job,) = make_plan(checked, (), tmp_path, tmp_path, 60.0, 3).jobs
+    assert job.suspects == ()
+    stale = replace(
+        checked.findings[0],
+        consequence=Consequence.STALE_REPLAY,
+        why=("`steps` is advanced in Counter.advance (a.py:3)", "`self.wide` is assigned in set_wide (a.py:9)"),
+    )
+    (job,) = make_plan(replace(checked, findings=(stale,)), (), tmp_path, tmp_path, 60.0, 3).jobs
+    assert job.suspects == ("steps", "wide")
+    assert Job.from_json(job.to_json()) == job
 
 
 def verdict(finding: Finding) -> tuple[str, str]:
