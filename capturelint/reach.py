@@ -22,6 +22,7 @@ _LEVELS = (
     (Confidence.LIKELY, True),
     (Confidence.POSSIBLE, True),
 )
+_UNBREAKABLE = ("torch.cuda.graph", "capture_begin")
 #: a virtual call with more targets than these does not say which of them runs
 _MAX_TARGETS = 3
 
@@ -170,12 +171,16 @@ def _given_by(engine: Engine, entered: Entered) -> tuple[Frame, ...]:
 
 def _reach(entered: Entered, calls: dict[Context, list[Call]]) -> Reach:
     reach = Reach(entered)
+    # a context manager of the project's own may let functions out of the capture; torch's records all that it meets
+    breakable = entered.declaration.body is not None and entered.declaration.kind not in _UNBREAKABLE
     reach.steps[entered.context] = Step(None, None, Confidence.CERTAIN)
     for level, guesses in _LEVELS:
         queue = deque(reach.steps)
         while queue:
             context = queue.popleft()
             for callee, frame, confidence, many in calls.get(context, ()):
+                if callee.breaks and breakable:
+                    confidence = Confidence.POSSIBLE
                 if callee not in reach.steps and confidence >= level and (guesses or not many):
                     reach.steps[callee] = Step(context, frame, level, guesses)
                     queue.append(callee)

@@ -186,8 +186,30 @@ BREAK = """
 def host_side(x):
     x.item()
 
-def step(x: torch.Tensor):  # capturelint: region
-    host_side(x)
+def step(x: torch.Tensor):
+    with Segments(torch.cuda.CUDAGraph()):
+        host_side(x)
+
+class Segments:
+    def __init__(self, graph):
+        self.graph = graph
+    def __enter__(self):
+        self.graph.capture_begin()
+    def __exit__(self, *error):
+        self.graph.capture_end()
+"""
+UNBREAKABLE = BREAK.replace("with Segments(torch.cuda.CUDAGraph()):", "with torch.cuda.graph(torch.cuda.CUDAGraph()):")
+OUTSIDE = """
+class Runner:
+    def execute(self, x):
+        x.item()
+
+def step(x: torch.Tensor, runner: Runner):
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        inner(x, runner)
+
+def inner(x, runner):
+    runner.execute(x)
 """
 ALLOWED_CLASS = """
 class sync_is_fine:
@@ -225,6 +247,8 @@ def step(x: torch.Tensor):  # capturelint: region
         pytest.param("predicates: { is_recording: true }", OWN_PREDICATE, 9, id="the project's own predicate"),
         pytest.param('flags: { "use_*": true }', FLAG, 6, id="flag"),
         pytest.param("breaks: [eager_break]", BREAK, 6, id="break"),
+        pytest.param('outside: ["*Runner.execute"]', OUTSIDE, 6, id="outside"),
+        pytest.param('eager: ["runner"]', OUTSIDE, 6, id="eager"),
         pytest.param("allows-sync: [sync_is_fine]", ALLOWED_CLASS, 10, id="class that allows"),
         pytest.param("allows-sync: [sync_is_fine]", ALLOWED_FUNCTION, 10, id="function that allows"),
         pytest.param("allows-sync: [sync_is_fine]", ALLOWED_IMPORTED, 8, id="import that allows"),
@@ -240,13 +264,14 @@ def test_the_value_of_a_predicate_counts(check: Check) -> None:
     assert found(check('flags: { "use_*": false }', FLAG)) == [(6, "CG101")]
 
 
-def test_what_may_break_the_capture_is_possible(check: Check) -> None:
-    """With its breaks off an engine captures the function like any other."""
-    (region,) = check("breaks: [eager_break]", BREAK).regions
-    assert [call.reason for call in region.unresolved] == [
-        "only possible at capture (--min-confidence possible follows it)"
-    ]
+def test_what_may_break_the_capture_is_recorded_where_nothing_breaks(check: Check) -> None:
+    """A context manager of the engine's own can end a segment; torch's records the function like any other."""
+    assert found(check("breaks: [eager_break]", UNBREAKABLE)) == [(6, "CG101")]
     assert found(check("", BREAK)) == [(6, "CG101")]
+
+
+def test_an_exception_among_eager_names(check: Check) -> None:
+    assert found(check('eager: ["!runner", "run*"]', OUTSIDE)) == [(6, "CG101")]
 
 
 WORDS = """

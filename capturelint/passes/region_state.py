@@ -187,4 +187,11 @@ def _carries(fact: StoreFact) -> Confidence | None:
         for option in options(fact.owner)
     ):
         return None
-    return deep_confidence(fact.value)
+    sure = deep_confidence(fact.value)
+    if (
+        sure is not None
+        and not fact.outer
+        and all(isinstance(option, Unknown) and option.parameter is None for option in options(fact.owner))
+    ):
+        return Confidence.POSSIBLE  # whether an object that nothing is known of lasts is not known either
+    return sure

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.project.definitions import FunctionInfo
+from capturelint.project.definitions import FunctionInfo, last_name
 from capturelint.values import annotated
 from capturelint.values.domain import (
     ClassValue,
@@ -121,7 +121,9 @@ def widened(engine: Engine, function: Function, bound: dict[str, Value]) -> dict
         if isinstance(value, Instance):
             wide[parameter.arg] = engine.widened_instance(value)
             continue
-        if isinstance(value, Host) and (value.const is None or isinstance(value.const, (bool, str))):
+        if isinstance(value, Host) and (
+            value.const is None or isinstance(value.const, (bool, str)) or _is_literal(parameter.annotation)
+        ):
             wide[parameter.arg] = value  # flags choose branches: there are few of them, and they matter
             continue
         declared = annotated.value_of(engine, parameter.annotation, scope, parameter.arg)
@@ -137,6 +139,11 @@ def widened(engine: Engine, function: Function, bound: dict[str, Value]) -> dict
         if extra is not None:
             wide[extra.arg] = Sequence("tuple") if extra is info.node.args.vararg else Mapping()
     return wide
+
+
+def _is_literal(annotation: ast.expr | None) -> bool:
+    """``ratio: Literal[4, 128]``: a flag, whatever its type."""
+    return isinstance(annotation, ast.Subscript) and last_name(annotation.value) == "Literal"
 
 
 def widen_site(site: Site, given: Arguments) -> None:

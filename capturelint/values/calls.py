@@ -6,7 +6,6 @@ import ast
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.project.definitions import last_name
 from capturelint.values import hierarchy, instances, special_forms, torch_ops
 from capturelint.values.domain import (
     UNKNOWN,
@@ -200,8 +199,6 @@ def _call_function(
             sure = Confidence.POSSIBLE  # another method is put in its place
         if info.has_decorator("lru_cache", "cache"):
             sure = Confidence.POSSIBLE  # the warm-up has run it with the same arguments
-        if vocabulary.breaks and any(last_name(each) in vocabulary.breaks for each in info.decorators):
-            sure = Confidence.POSSIBLE  # it may leave the capture and run eagerly
         if frame.depth and vocabulary.is_eager(info.qualname):
             sure = Confidence.POSSIBLE  # named directly in a region it is captured; further down it is the other path
         return frame.engine.enter(target, given, node, frame, sure)
@@ -213,7 +210,7 @@ def _replaced(engine: Engine, cls: ClassInfo) -> frozenset[str]:
     known = engine.replaced_methods.get(cls)
     if known is None:
         engine.replaced_methods[cls] = frozenset()  # while decorators are being looked at
-        found = set(_assigned_outside(engine, cls))
+        found: set[str] = set()
         for decorator in cls.node.decorator_list:
             value = engine.evaluate_in(engine.module_scope(cls.module), decorator)
             for option in options(value):
@@ -221,16 +218,6 @@ def _replaced(engine: Engine, cls: ClassInfo) -> frozenset[str]:
                     found.update(_assigned_on_parameters(option.info))
         known = engine.replaced_methods[cls] = frozenset(found)
     return known
-
-
-def _assigned_outside(engine: Engine, cls: ClassInfo) -> Iterable[str]:
-    """``for each in (A, B): each.forward = wrapped(each.forward)`` at the top of the class's module."""
-    for name in cls.methods:
-        for holder, _, receiver in cls.module.uses.attribute_stores.get(name, ()):
-            if holder is None and isinstance(receiver, ast.Name):
-                value = engine.evaluate_in(engine.module_scope(cls.module), receiver)
-                if any(isinstance(option, ClassValue) and option.info is cls for option in options(value)):
-                    yield name
 
 
 def _assigned_on_parameters(decorator: FunctionInfo) -> Iterable[str]:

@@ -366,6 +366,7 @@ class Engine:
         fresh = context is None
         if context is None:
             context = self.open_context(key, info.module, info.qualname, info, info.node)
+            context.breaks = hierarchy.breaks_out(self, info)
             context.compiled = frame.context.compiled
         link(context, frame, node, sure)
         if fresh:

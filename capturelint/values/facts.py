@@ -83,6 +83,8 @@ class StoreFact:
     augmented: bool = False
     #: an item of the container in the attribute is bound, not the attribute itself
     item: bool = False
+    #: a name of the module or an enclosing function is bound, not an attribute
+    outer: bool = False
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -97,6 +99,8 @@ class Context:
     function: FunctionInfo | None
     node: ast.AST
     callers: list[tuple[Context, Frame, Confidence]] = field(default_factory=list)
+    #: its function leaves the capture where that can be broken, and is recorded where it cannot
+    breaks: bool = False
     values: dict[NodeSpan, Value] = field(default_factory=dict)
     calls: dict[NodeSpan, CallFact] = field(default_factory=dict)
     indexes: dict[NodeSpan, tuple[Effect, ...]] = field(default_factory=dict)

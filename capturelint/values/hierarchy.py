@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import ClassInfo, FunctionInfo, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
 from capturelint.values.domain import ClassValue, External, Value, options
 
 if TYPE_CHECKING:
@@ -99,6 +99,35 @@ def _is_used(engine: Engine, cls: ClassInfo) -> bool:
     """Whether the project names a class anywhere but where it is defined: nobody makes an object of it otherwise."""
     own = len(re.findall(rf"\b{re.escape(cls.name)}\b", cls.module.source))
     return own > 1 or len(engine.project.search.mentioning(cls.name)) > 1
+
+
+def breaks_out(engine: Engine, info: FunctionInfo) -> bool:
+    """Whether a function ends the segment of a breakable capture: by its decorator, or wrapped below its class."""
+    breaks = engine.vocabulary.breaks
+    if not breaks or isinstance(info.node, ast.Lambda):
+        return False
+    if any(last_name(each) in breaks for each in info.decorators):
+        return True
+    return info.owner is not None and info.name in _assigned_outside(info.owner)
+
+
+def _assigned_outside(cls: ClassInfo) -> frozenset[str]:
+    """``for each in (A, B): each.forward = wrapped(each.forward)`` at the top of the class's module."""
+    return frozenset(
+        name
+        for name in cls.methods
+        for holder, statement, receiver in cls.module.uses.attribute_stores.get(name, ())
+        if holder is None and isinstance(receiver, ast.Name) and cls.name in _loop_or_name(cls, receiver, statement)
+    )
+
+
+def _loop_or_name(cls: ClassInfo, receiver: ast.Name, statement: ast.AST) -> set[str]:
+    """The classes that a name at a module's top stands for: itself, or what a loop around the statement goes over."""
+    for node in cls.module.tree.body:
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id == receiver.id:
+            if any(each is statement for each in ast.walk(node)):
+                return {each.id for each in ast.walk(node.iter) if isinstance(each, ast.Name)}
+    return {receiver.id}
 
 
 def is_abstract(info: FunctionInfo) -> bool:

@@ -67,7 +67,10 @@ def _class_level(engine: Engine, cls: ClassInfo, name: str) -> Value | None:
     scope = engine.module_scope(cls.module)
     node = cls.assigned.get(name)
     if node is not None:
-        return engine.evaluate_in(scope, node)
+        value = engine.evaluate_in(scope, node)
+        if is_none(value) and cls.is_dataclass:  # `plan: Plan | None = None`: whoever makes one may well set it
+            return join(UNKNOWN, value)
+        return value
     return annotated.value_of(engine, cls.annotations.get(name), scope, name)
 
 

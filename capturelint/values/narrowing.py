@@ -134,6 +134,26 @@ def falls_back(test: ast.expr, holds: bool) -> bool:
     return isinstance(other, ast.Constant) and other.value is None and isinstance(test.ops[0], ast.Is) is holds
 
 
+def lacks_fast_path(test: ast.expr, holds: bool, frame: Frame) -> bool:
+    """``fast = a and b and c and d``, ``if not fast:``: what runs where one condition for the usual way fails."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return lacks_fast_path(test.operand, not holds, frame)
+    if holds or not isinstance(test, ast.Name) or frame.function is None:
+        return False
+    made = [
+        node.value
+        for node in walk_own(frame.function.node)
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == test.id for t in node.targets)
+    ]
+    return len(made) == 1 and (
+        isinstance(made[0], ast.BoolOp) and isinstance(made[0].op, ast.And) and len(made[0].values) >= _MANY_CONDITIONS
+    )
+
+
+#: so many conditions joined by `and` make a flag that says whether a faster way applies
+_MANY_CONDITIONS = 4
+
+
 def handed_over(test: ast.expr, frame: Frame) -> bool:
     """Whether what a test compares with None may be something else, as far as is known of its values."""
     for node in ast.walk(test):

@@ -51,7 +51,9 @@ def execute(body: list[ast.stmt], frame: Frame) -> None:
 
 
 def _falls_back(test: ast.expr, side: bool, frame: Frame) -> bool:
-    """``if hint is None:`` where some callers hand a hint over: the graph's own may be among them."""
+    """``if hint is None:`` where some callers hand a hint over, or ``if not fast:``: not what a graph is made for."""
+    if narrowing.lacks_fast_path(test, side, frame):
+        return True
     return narrowing.falls_back(test, side) and narrowing.handed_over(test, frame)
 
 
@@ -133,7 +135,7 @@ def _store_outer(target: ast.Name, value: Value, frame: Frame) -> None:
     """A name declared ``global`` or ``nonlocal`` outlives the call, as an attribute does."""
     scope = _scope(frame)
     if frame.context is not None and target.id in scope.global_names | scope.outer_names:
-        frame.context.stores[span_of(target)] = StoreFact(Unknown(), target.id, value)
+        frame.context.stores[span_of(target)] = StoreFact(Unknown(), target.id, value, outer=True)
         frame.candidate(target)
 
 

@@ -60,7 +60,11 @@ class Vocabulary:
     def is_eager(self, qualname: str) -> bool:
         """Whether a function (or its class) says by its name that it is the path without graphs."""
         parts = [part.lower() for part in qualname.split(".") if not part.startswith("<")]
-        return any(fnmatch.fnmatchcase(part, pattern) for part in parts for pattern in self.eager)
+        return any(self._says_eager(part) for part in parts)
+
+    def _says_eager(self, part: str) -> bool:
+        found = [pattern for pattern in self.eager if fnmatch.fnmatchcase(part, pattern.lstrip("!"))]
+        return bool(found) and not any(pattern.startswith("!") for pattern in found)
 
     @staticmethod
     def matches(dotted: str, patterns: Iterable[str]) -> bool:
