@@ -3,8 +3,9 @@
 usage: python benchmarks/ecosystem.py CORPUS [NAME ...]
 
 CORPUS holds one folder a package (``sglang``, ``vllm``, ...) with its unpacked wheel, at the versions that
-``fixtures/ecosystem/judgements.json`` names. Each finding at default confidence is printed with its judgement: ``true``,
-``false``, ``depends`` on a mode or a choice, or ``not judged``. Judged findings that are no longer reported are counted.
+``fixtures/ecosystem/judgements.json`` names. Each finding at default confidence is printed with its judgement:
+``true``, ``false``, ``depends`` on a mode or a choice, or ``not judged``. Judged findings that are no longer reported
+are counted.
 """
 
 from __future__ import annotations

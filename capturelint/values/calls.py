@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.values import hierarchy, instances, special_forms, torch_ops
+from capturelint.values import autograd, custom_ops, hierarchy, instances, special_forms, torch_ops
 from capturelint.values.domain import (
     UNKNOWN,
     BoundExternal,
@@ -105,6 +105,9 @@ def call_expression(node: ast.Call, frame: Frame) -> Value:
 def call(callee: Value, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     """Calls every alternative of ``callee``; inside a region the call's fact is recorded."""
     collector = _Collector(given)
+    if frame.context is not None and autograd.runs_backward(callee):
+        for backward, gradients in autograd.backwards(frame.engine, frame.context):
+            _call_function(backward, gradients, node, frame, collector, min(frame.confidence, Confidence.LIKELY))
     targets = list(options(callee))
     sure = Confidence.CERTAIN if len(targets) == 1 else Confidence.LIKELY
     sure = min(sure, frame.confidence)
@@ -147,6 +150,11 @@ def _call(
         return _launch(target, given, frame, collector)
     if isinstance(target, External):
         collector.callees.append(target.path)
+        if frame.in_region and target.path.startswith(custom_ops.PREFIX):
+            behind = custom_ops.registered(engine, target.path)
+            if behind:
+                sure = min(sure, Confidence.LIKELY)
+                return join(*(_call_function(f, given, node, frame, collector, sure) for f in behind))
         return torch_ops.call_external(target.path, None, given, node, frame, collector.effects)
     if isinstance(target, BoundExternal):
         asked = engine.vocabulary.predicate(target.path) if frame.in_region and target.path.startswith("?.") else None
@@ -154,6 +162,10 @@ def _call(
             return Host(const=asked, kind="bool")
         collector.callees.append(target.path)
         collector.receiver = target.receiver
+        if target.path == autograd.APPLY and isinstance(target.receiver, ClassValue):
+            forward = autograd.applied(target.receiver.info, given, frame)
+            if forward is not None:
+                return _call_function(*forward, node, frame, collector, sure)
         if target.path.endswith(".__call__") and isinstance(target.receiver, Instance):
             return _call_instance(target.receiver, given, node, frame, collector, sure)
         return torch_ops.call_external(target.path, target.receiver, given, node, frame, collector.effects)

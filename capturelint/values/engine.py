@@ -67,6 +67,8 @@ class Engine:
     _scopes: dict[Key, LazyScope] = field(default_factory=dict)
     _sites: dict[Key, Site] = field(default_factory=dict)
     solver: Solver = field(default_factory=Solver)
+    #: operators of the project's own, by namespace and name
+    custom_ops: dict[tuple[str, str], list[FunctionInfo]] = field(default_factory=dict)
     #: subclasses, and the overrides of a method in them
     subclasses: dict[ClassInfo, list[ClassInfo]] = field(default_factory=dict)
     overrides: dict[tuple[ClassInfo, str], list[FunctionInfo]] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from capturelint.model import Confidence, Frame
 from capturelint.values.domain import UNKNOWN, Value, changing_reason, join
 
 if TYPE_CHECKING:
-    from capturelint.project.definitions import FunctionInfo
+    from capturelint.project.definitions import ClassInfo, FunctionInfo
     from capturelint.project.module import Module
 
 #: line, column, end line, end column as ``ast`` counts them: columns from 0, in UTF-8 bytes
@@ -112,6 +112,8 @@ class Context:
     names_read: set[tuple[object, str]] = field(default_factory=set)
     #: lines of code that has run before a capture gets to it, as far as one can tell
     doubtful: set[tuple[int, int]] = field(default_factory=set)
+    #: autograd functions that are applied here
+    applies: set[ClassInfo] = field(default_factory=set)
     result: Value = UNKNOWN
     done: bool = False
     compiled: bool = False

@@ -174,6 +174,18 @@ def _map(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) 
     return Sequence("list", None, call(given.positional[0], Arguments(items), node, frame))
 
 
+def _checkpoint(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    """``checkpoint(function, *args)`` runs the function."""
+    from capturelint.values.calls import call
+
+    if not given.positional:
+        return UNKNOWN
+    own = ("use_reentrant", "context_fn", "determinism_check", "debug", "preserve_rng_state", "early_stop")
+    keywords = tuple(pair for pair in given.keywords if pair[0] not in own)
+    inner = Arguments(given.positional[1:], keywords, given.rest, given.open_keywords)
+    return call(given.positional[0], inner, node.func if isinstance(node, ast.Call) else node, frame)
+
+
 def _getattr(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     from capturelint.values import attributes
 
@@ -339,6 +351,7 @@ def _graph_context(path: str) -> Handler:
 _RESULTS: dict[str, Handler] = {
     "builtins.isinstance": _isinstance,
     "torch.is_tensor": _is_tensor,
+    "torch.utils.checkpoint.checkpoint": _checkpoint,
     "builtins.len": _len,
     "builtins.range": _range,
     "builtins.list": _elementwise("list"),
