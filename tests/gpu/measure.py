@@ -1,7 +1,7 @@
 # ruff: noqa: E402 - the repository goes on the import path first
 """Runs the verifier over the fixtures on this machine's GPU and writes what came out under fixtures/gpu/.
 
-``python tests/gpu/measure.py [truth] [cases] [ten] [trouble] [interrupt] [spread]``; all of them when none is named.
+``python tests/gpu/measure.py [truth] [cases] [ten] [trouble] [interrupt] [spread] [check]``; all where none is named.
 CAPTURELINT_GPU_RESULTS names another directory to write to.
 """
 
@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,7 +72,8 @@ def row(finding: Finding) -> dict[str, Any]:
 
 def write(name: str, document: dict[str, Any]) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps(document, indent=1).replace(f"{ROOT}/", "")  # where this checkout lies is nobody's business
+    (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     print(
         f"{name}: {json.dumps({key: value for key, value in document.items() if key not in ('rows', 'stderr')})[:1500]}"
     )
@@ -238,6 +241,17 @@ def measure_spread() -> None:
     )
 
 
+def measure_check() -> None:
+    """``check fixtures --verify-on-gpu``: the whole output as it is printed, and how many verdicts of which kind."""
+    command = [sys.executable, "-m", "capturelint", "check", "fixtures", "--verify-on-gpu", "--color", "never"]
+    command += ["--harness", "fixtures/gpu/cases.yaml", "--workers", "4"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    text = done.stdout.replace(f"{ROOT}/", "")
+    (RESULTS / "check_fixtures.txt").write_text(text, encoding="utf-8")
+    verdicts = Counter(re.findall(r"^  (confirmed|refuted|unreached|inconclusive|unverified)\b", text, re.MULTILINE))
+    print(f"check: {dict(verdicts)}; {text.strip().splitlines()[-1]}")
+
+
 MEASURES: dict[str, Callable[[], None]] = {
     "truth": measure_truth,
     "ten": measure_ten,
@@ -245,6 +259,7 @@ MEASURES: dict[str, Callable[[], None]] = {
     "interrupt": measure_interrupt,
     "cases": measure_cases,
     "spread": measure_spread,
+    "check": measure_check,
 }
 
 if __name__ == "__main__":

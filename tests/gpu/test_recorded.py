@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +76,20 @@ def test_an_interrupt_leaves_nothing_behind() -> None:
     assert document["status"] == 130
     assert document["workers_before"] >= 1
     assert document["workers_left"] == 0
+
+
+def test_the_readme_counts_what_the_whole_output_holds() -> None:
+    text = (GPU / "check_fixtures.txt").read_text(encoding="utf-8")
+    readme = (GPU.parents[1] / "README.md").read_text(encoding="utf-8")
+    for word in ("confirmed", "inconclusive", "unverified"):
+        (count,) = re.findall(rf"(\d+) (?:findings )?{word}\b", readme)
+        assert int(count) == len(re.findall(rf"^  {word}\b", text, re.MULTILINE))
+    assert text.strip().splitlines()[-1] in readme
+    assert text.split("\n\n")[0] in readme
+
+
+def test_regions_are_spread_over_gpus() -> None:
+    document = recorded("spread")
+    assert len(document["worker_starts"]) == document["gpus"] == 2
+    assert document["problems"] == []
+    assert document["seconds"] < 0.75 * recorded("truth")["seconds"]
