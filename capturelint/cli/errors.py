@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -40,6 +41,12 @@ def guarded(run: Callable[[], Any]) -> int:
     except CaptureLintError as error:
         _went_wrong(error)
         return WENT_WRONG
+    except FileNotFoundError as error:
+        if _directory_is_gone():
+            _say("error: the working directory does not exist any more")
+        else:
+            _internal_error(error)
+        return WENT_WRONG
     except Exception as error:
         fault = stdout_fault() if isinstance(error, OSError) else None
         if fault is not None:
@@ -48,6 +55,14 @@ def guarded(run: Callable[[], Any]) -> int:
             _internal_error(error)
         return WENT_WRONG
     return int(status or 0)
+
+
+def _directory_is_gone() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def reader_gone() -> int:

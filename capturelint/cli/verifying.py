@@ -34,7 +34,7 @@ def harness_options(command: _F) -> _F:
             click.option(
                 "--time-limit",
                 metavar="SECONDS",
-                type=click.FloatRange(min=1),
+                type=click.FloatRange(min=1, max=86400),
                 default=120.0,
                 show_default=True,
                 help="For one region on the GPU.",

@@ -128,8 +128,32 @@ def _of_names(engine: Engine, reach: Reach, surroundings: Surroundings) -> Itera
             nested = function is not holder
             if not (after or nested) or not _binds_anew(target, statement, value):
                 continue
+            if _looks_up(node, statement, name):
+                continue
             if surroundings.replayed_after(function, statement, node if not nested else None):
                 yield _Rebinding(module, function, statement, target, Confidence.CERTAIN)
+
+
+def _looks_up(node: ast.AST, statement: ast.AST, name: str) -> bool:
+    """``graph, static = self.entries[key]`` where the capture has put ``static`` there: the same tensors again."""
+    if not isinstance(statement, ast.Assign):
+        return False
+    kept = _container(statement.value)
+    return kept is not None and any(
+        isinstance(store, ast.Assign)
+        and any(isinstance(target, ast.Subscript) and dotted_name(target.value) == kept for target in store.targets)
+        and any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(store.value))
+        for store in walk_own(node)
+    )
+
+
+def _container(value: ast.expr) -> str | None:
+    """``entries`` of ``entries[key]`` and ``entries.get(key)``."""
+    if isinstance(value, ast.Subscript):
+        return dotted_name(value.value)
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in ("get", "pop"):
+        return dotted_name(value.func.value)
+    return None
 
 
 def _bindings(

@@ -95,7 +95,10 @@ def read_preset(path: Path) -> Preset:
     try:
         data = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise RulebookError(f"{path.name}: {str(error).splitlines()[0]}") from error
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark is not None else ""
+        said = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise RulebookError(f"{path.name}: {where}{said}") from error
     if not isinstance(data, dict):
         raise RulebookError(f"{path.name}: should be a mapping")
     unknown = [key for key in data if key not in _KEYS]
@@ -118,6 +121,9 @@ def _text(path: Path, key: str, data: Mapping[str, Any]) -> str:
 def _words(path: Path, key: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise RulebookError(f"{path.name}: {key}: should be a list of names")
+    for name in value:
+        if not name.lstrip("!") or any(each.isspace() for each in name) or (name.startswith("!") and key != "eager"):
+            raise RulebookError(f"{path.name}: {key}: {name!r} is not a name or a pattern")
     return tuple(value)
 
 

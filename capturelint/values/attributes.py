@@ -116,6 +116,10 @@ _TENSOR_FACTS: dict[str, Value] = {
     "device": DeviceValue(Device.UNKNOWN),
     "dtype": DType(),
     "shape": Sequence("tuple", None, SIZE),
+    # of the context of an autograd function
+    "saved_tensors": Sequence(
+        "tuple", None, Tensor(device=Device.DEVICE, confidence=Confidence.LIKELY, why="saved for backward")
+    ),
 }
 
 
@@ -166,11 +170,17 @@ def value_attribute(engine: Engine, tensor: Tensor, name: str) -> Value:
     return result_of(spec, tensor, (tensor,))
 
 
+#: the machine that a capture runs on, as far as code asks about it
+_PLATFORM: dict[str, Value] = {
+    "sys.platform": Host(const="linux", kind="str"),
+    "os.name": Host(const="posix", kind="str"),
+}
+
+
 def _external(engine: Engine, value: External, name: str, frame: Frame) -> Value:
     path = engine.canonical(f"{value.path}.{name}")
-    constant = engine.ops.constants.get(path) if hasattr(engine.ops, "constants") else None
-    if constant is not None:
-        return Host(const=constant)
+    if path in _PLATFORM and frame.in_region:
+        return _PLATFORM[path]
     found = engine.project.find_module(path) if not path.startswith(("torch.", "builtins.")) else None
     if found is not None:
         module = engine.project.module_at(found)

@@ -347,10 +347,13 @@ def _wrapped(value: Function, decorator: ast.expr, frame: Frame) -> Value:
     """What a decorator of the project's makes of a function: the closure that is called in its place."""
     found: list[Value] = []
     for option in options(evaluate_outside(decorator, frame)):
-        if not isinstance(option, Function):
+        if isinstance(option, ClassValue):
+            made: Value = frame.engine.construct(option.info, Arguments((value,)), decorator, frame.module)
+        elif isinstance(option, Function):
+            made = frame.engine.host_call(option, Arguments((value,)))
+        else:
             return value
-        made = frame.engine.host_call(option, Arguments((value,)))
-        if not all(isinstance(each, Function) for each in options(made)):
+        if not all(isinstance(each, (Function, Instance)) for each in options(made)):
             return value
         found.append(made)
     return join(*found) if found else value

@@ -25,6 +25,7 @@ _REGISTERING = (
     "register_custom_op",
 )
 _WORDS = tuple(f"{word}(".encode() for word in _REGISTERING)
+_OTHER_DEVICES = frozenset({"cpu", "meta", "mps", "xpu", "hpu", "fake"})
 _MAX_FILES = 12
 
 
@@ -67,10 +68,19 @@ def _in_module(engine: Engine, module: Module, namespace: str, name: str) -> Ite
 
 
 def _registers(module: Module, call: ast.Call, namespace: str, name: str) -> bool:
-    if not any(_names(each, namespace, name) for each in _texts(call)):
+    if not any(_names(each, namespace, name) for each in _texts(call)) or _for_other_devices(call):
         return False
     own = _namespace(module, call)
     return own is None or own == namespace
+
+
+def _for_other_devices(call: ast.Call) -> bool:
+    """A kernel for tensors on the CPU, or one that only works out shapes."""
+    given = (*call.args[1:], *(k.value for k in call.keywords if k.arg in ("dispatch_key", "device_types", "types")))
+    return any(
+        isinstance(each, ast.Constant) and isinstance(each.value, str) and each.value.lower() in _OTHER_DEVICES
+        for each in given
+    )
 
 
 def _namespace(module: Module, call: ast.Call) -> str | None:

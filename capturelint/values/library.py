@@ -350,6 +350,7 @@ def _graph_context(path: str) -> Handler:
 
 _RESULTS: dict[str, Handler] = {
     "builtins.isinstance": _isinstance,
+    "platform.system": lambda receiver, given, node, frame: Host(const="Linux", kind="str"),
     "torch.is_tensor": _is_tensor,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
     "builtins.len": _len,
@@ -392,7 +393,8 @@ _RESULTS: dict[str, Handler] = {
     "torch.nn.Module.children": _children,
     "torch.nn.Module.modules": _children,
     **{
-        f"torch.nn.Module.{name}": _same_object
+        f"{owner}.{name}": _same_object  # a ModuleList is known as the list of its modules
+        for owner in ("torch.nn.Module", "builtins.list", "builtins.dict")
         for name in ("cuda", "to", "eval", "train", "half", "float", "bfloat16", "requires_grad_", "cpu", "double")
     },
 }

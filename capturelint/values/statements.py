@@ -11,6 +11,7 @@ from capturelint.model import Confidence
 from capturelint.project.module import imported_names
 from capturelint.values import dunder, memo, narrowing
 from capturelint.values.domain import (
+    MISSING,
     ClassValue,
     Function,
     Host,
@@ -409,6 +410,9 @@ def _match(node: ast.Match, frame: Frame) -> None:
     before, end = scope.names, None
     exhaustive = False
     for case in node.cases:
+        meets = _meets(subject, case)
+        if exhaustive or meets is False:
+            continue
         scope.names = _copy(before)
         for pattern in ast.walk(case.pattern):
             captured = getattr(pattern, "name", None)
@@ -417,11 +421,25 @@ def _match(node: ast.Match, frame: Frame) -> None:
                 scope.bind(captured, subject if whole else element_of(subject))
         if case.guard is not None:
             truth(case.guard, frame)
-        elif isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None:
+        elif meets or (isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None):
             exhaustive = True
         execute(case.body, frame)
         end = join_names(end, scope.names)
     scope.names = end if exhaustive else join_names(end, before)
+
+
+def _meets(subject: Value, case: ast.match_case) -> bool | None:
+    """Whether a known subject matches a case of one constant, without a guard; None where that is open."""
+    pattern = case.pattern
+    if not isinstance(subject, Host) or subject.const is MISSING:
+        return None
+    if isinstance(pattern, ast.MatchSingleton):
+        same = subject.const is pattern.value
+    elif isinstance(pattern, ast.MatchValue) and isinstance(pattern.value, ast.Constant):
+        same = subject.const == pattern.value.value
+    else:
+        return None
+    return None if same and case.guard is not None else same
 
 
 _HANDLERS: dict[type[ast.stmt], Callable[[Any, Frame], None]] = {
