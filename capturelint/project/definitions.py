@@ -25,6 +25,7 @@ class FunctionInfo:
     qualname: str
     owner: ClassInfo | None = None
     parent: FunctionInfo | None = None
+    _assigned: dict[str, list[ast.expr]] | None = None
 
     def __repr__(self) -> str:
         return f"<function {self.qualname} at {self.module.display}:{self.node.lineno}>"
@@ -46,6 +47,18 @@ class FunctionInfo:
         if isinstance(self.node, ast.Lambda):
             return [ast.copy_location(ast.Return(value=self.node.body), self.node.body)]
         return self.node.body
+
+    @property
+    def assigned(self) -> dict[str, list[ast.expr]]:
+        """What the function's own plain assignments bind local names to."""
+        if self._assigned is None:
+            self._assigned = {}
+            for node in walk_own(self.node):
+                if isinstance(node, ast.Assign):
+                    for target in node.targets:
+                        if isinstance(target, ast.Name):
+                            self._assigned.setdefault(target.id, []).append(node.value)
+        return self._assigned
 
     def has_decorator(self, *names: str) -> bool:
         """Whether a decorator's last name is one of ``names`` (``functools.wraps(f)`` counts as ``wraps``)."""

@@ -50,6 +50,8 @@ class Module:
     #: kept here by those who work them out: what each function binds, and what it returns, by its node's identity
     bindings: dict[int, Any] = field(default_factory=dict)
     returns: dict[int, list[ast.AST]] = field(default_factory=dict)
+    #: the ``with torch.device(...)`` blocks of a function or of the module, by the node's identity
+    device_blocks: dict[int, list[tuple[int, int, ast.expr]]] = field(default_factory=dict)
     _uses: Uses | None = None
     _lines: list[str] | None = None
 
@@ -178,6 +180,7 @@ class _Indexer:
     def _functions(self, node: ast.AST, prefix: str, parent: FunctionInfo | None) -> None:
         """Registers every function, lambda and class that is not registered yet, with its parent."""
         stack: list[tuple[ast.AST, str, FunctionInfo | None]] = [(node, prefix, parent)]
+        lambdas = "lambda" in self.module.source  # without one, expressions hold no functions
         while stack:
             current, prefix, parent = stack.pop()
             if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
@@ -193,7 +196,22 @@ class _Indexer:
                 if id(current) not in self.module.classes:
                     self._class(current, prefix)
                 prefix = self.module.classes[id(current)].qualname + "."
-            stack.extend([(child, prefix, parent) for child in children(current) if child.__class__ not in CHILDLESS])
+            stack.extend(
+                [
+                    (child, prefix, parent)
+                    for child in (children(current) if lambdas else _blocks(current))
+                    if child.__class__ not in CHILDLESS
+                ]
+            )
+
+
+def _blocks(node: ast.AST) -> list[ast.AST]:
+    """The statements below a statement, with the handlers and cases that hold some."""
+    held = node.__dict__
+    return [each for name in _BLOCKS for each in held.get(name, ())]
+
+
+_BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
 
 
 def imported_names(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, ImportedName]]:

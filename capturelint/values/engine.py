@@ -135,6 +135,8 @@ class Engine:
     def _with_rebinding(self, module: Module, name: str, value: Value) -> Value:
         from capturelint.values import changing
 
+        if isinstance(value, (Function, ClassValue, ModuleValue, External)):
+            return value  # definitions and imports: most names, and their modules need not be searched for stores
         return changing.global_value(self, module, name, value)
 
     def _from_star(self, module: Module, star: ImportedName, name: str) -> Value | None:

@@ -116,8 +116,8 @@ class LazyScope:
     parent: LazyScope | Scope | None = None
     arguments: dict[str, Value] = field(default_factory=dict)
     names: None = None
-    _device_blocks: list[tuple[int, int, ast.expr]] | None = None
     _bindings: dict[str, list[Binding]] | None = None
+    _bound_names: set[str] | None = None
     #: what nested functions bind with ``nonlocal``
     _bound: dict[str, Value] = field(default_factory=dict)
 
@@ -133,16 +133,17 @@ class LazyScope:
 
     def device_blocks(self) -> list[tuple[int, int, ast.expr]]:
         """``with torch.device(...):`` blocks of the function itself: first line, last line, the device."""
-        if self._device_blocks is None:
-            node = self.function.node if self.function is not None else self.module.tree
-            self._device_blocks = [
+        node = self.function.node if self.function is not None else self.module.tree
+        known = self.module.device_blocks.get(id(node))
+        if known is None:
+            known = self.module.device_blocks[id(node)] = [
                 (each.lineno, each.end_lineno or each.lineno, item.context_expr)
                 for each in walk_own(node)
                 if isinstance(each, (ast.With, ast.AsyncWith))
                 for item in each.items
                 if "device" in last_name(item.context_expr).lower()
             ]
-        return self._device_blocks
+        return known
 
     def parameter_names(self) -> set[str]:
         if self.function is None:
@@ -152,10 +153,14 @@ class LazyScope:
         return names | {each.arg for each in (arguments.vararg, arguments.kwarg) if each is not None}
 
     def binds(self, name: str) -> bool:
-        if name in self.arguments or name in self.parameter_names():
-            return True
-        # `torch.add(x, y)` and `CACHE[key] = x` bind nothing: they change (or call) what is bound elsewhere
-        return any(not binding.kind.startswith("mutate") for binding in self.bindings.get(name, ()))
+        if self._bound_names is None:
+            # `torch.add(x, y)` and `CACHE[key] = x` bind nothing: they change (or call) what is bound elsewhere
+            self._bound_names = self.parameter_names() | {
+                each
+                for each, found in self.bindings.items()
+                if any(not binding.kind.startswith("mutate") for binding in found)
+            }
+        return name in self._bound_names or name in self.arguments
 
     def lookup(self, name: str) -> Value | None:
         """What ``name`` may be bound to in this function or an enclosing one."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, last_name, store_targets, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, last_name, store_targets
 from capturelint.values.scope import Scope
 
 if TYPE_CHECKING:
@@ -58,12 +58,7 @@ def _sources(test: ast.expr, frame: Frame) -> set[str]:
     found = _names_in(test)
     if frame.function is None:
         return found
-    assigned: dict[str, list[ast.expr]] = {}
-    for node in walk_own(frame.function.node):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    assigned.setdefault(target.id, []).append(node.value)
+    assigned = frame.function.assigned
     fresh = found
     for _ in range(_MAX_STEPS):
         fresh = {name for each in fresh for value in assigned.get(each, ()) for name in _names_in(value)} - found

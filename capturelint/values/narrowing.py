@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.project.definitions import dotted_name, walk_own
+from capturelint.project.definitions import dotted_name
 from capturelint.values import hierarchy
 from capturelint.values.domain import (
     MISSING,
@@ -140,11 +140,7 @@ def lacks_fast_path(test: ast.expr, holds: bool, frame: Frame) -> bool:
         return lacks_fast_path(test.operand, not holds, frame)
     if holds or not isinstance(test, ast.Name) or frame.function is None:
         return False
-    made = [
-        node.value
-        for node in walk_own(frame.function.node)
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == test.id for t in node.targets)
-    ]
+    made = frame.function.assigned.get(test.id, [])
     return len(made) == 1 and (
         isinstance(made[0], ast.BoolOp) and isinstance(made[0].op, ast.And) and len(made[0].values) >= _MANY_CONDITIONS
     )
@@ -172,10 +168,7 @@ def _is_parameter(name: str, frame: Frame) -> bool:
     if frame.function is None:
         return False
     return any(each.arg == name for each in frame.function.parameters()) or any(
-        isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Attribute)
-        and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
-        for node in walk_own(frame.function.node)
+        isinstance(value, ast.Attribute) for value in frame.function.assigned.get(name, ())
     )
 
 
