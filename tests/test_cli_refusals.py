@@ -57,3 +57,23 @@ def test_a_selection_that_ignores_everything_is_refused(project: Path, capsys: p
 def test_the_two_ways_to_verify_exclude_each_other(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--verify-on-gpu", "--verify-if-possible", "a.py"]) == 2
     assert "give one of them" in capsys.readouterr().err
+
+
+def test_a_working_directory_that_is_gone_is_said(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = project / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    try:
+        assert main(["check"]) == 2
+    finally:
+        monkeypatch.chdir(project)
+    assert capsys.readouterr().err == "error: the working directory does not exist any more\n"
+
+
+@pytest.mark.parametrize("limit", ["nan", "inf", "0"])
+def test_time_limits_are_numbers_of_seconds(project: Path, capsys: pytest.CaptureFixture[str], limit: str) -> None:
+    assert main(["check", "--verify-if-possible", "--time-limit", limit, "a.py"]) == 2
+    assert "--time-limit" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
     from capturelint.verifier.run import Verified
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _a_number(_context: click.Context, _option: click.Parameter, value: float) -> float:
+    if math.isnan(value):  # which no range refuses
+        raise click.BadParameter("nan is not a number of seconds")
+    return value
 
 
 def harness_options(command: _F) -> _F:
@@ -35,6 +42,7 @@ def harness_options(command: _F) -> _F:
                 "--time-limit",
                 metavar="SECONDS",
                 type=click.FloatRange(min=1, max=86400),
+                callback=_a_number,
                 default=120.0,
                 show_default=True,
                 help="For one region on the GPU.",
