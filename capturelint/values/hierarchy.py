@@ -108,16 +108,16 @@ def breaks_out(engine: Engine, info: FunctionInfo) -> bool:
         return False
     if any(last_name(each) in breaks for each in info.decorators):
         return True
-    return info.owner is not None and info.name in _assigned_outside(info.owner)
+    return info.owner is not None and _assigned_outside(info.owner, info.name)
 
 
-def _assigned_outside(cls: ClassInfo) -> frozenset[str]:
+def _assigned_outside(cls: ClassInfo, name: str) -> bool:
     """``for each in (A, B): each.forward = wrapped(each.forward)`` at the top of the class's module."""
-    return frozenset(
-        name
-        for name in cls.methods
+    if f".{name} = " not in cls.module.source:  # indexing what a module stores costs far more than this look
+        return False
+    return any(
+        holder is None and isinstance(receiver, ast.Name) and cls.name in _loop_or_name(cls, receiver, statement)
         for holder, statement, receiver in cls.module.uses.attribute_stores.get(name, ())
-        if holder is None and isinstance(receiver, ast.Name) and cls.name in _loop_or_name(cls, receiver, statement)
     )
 
 
