@@ -228,7 +228,7 @@ def plant(root: Path, copy: Path, chosen: list[Target], count: int, rng: random.
     """Writes the copy's changed files; gives what was planted, with its line there."""
     inserts: dict[str, list[tuple[Point, Target, str, str, str]]] = defaultdict(list)
     trees: dict[str, tuple[ast.Module, list[str]]] = {}
-    kinds, planted = 0, 0
+    planted = 0
     for target in chosen:
         if planted >= count:
             break
@@ -244,8 +244,8 @@ def plant(root: Path, copy: Path, chosen: list[Target], count: int, rng: random.
             continue
         point = rng.choice(points)
         name, how = rng.choice(point.names)
-        hazard = list(_HAZARDS)[kinds % len(_HAZARDS)]
-        kinds, planted = kinds + 1, planted + 1
+        hazard = list(_HAZARDS)[planted % len(_HAZARDS)]
+        planted += 1
         inserts[target.path].append((point, target, hazard, how, _HAZARDS[hazard].format(t=name)))
     done: list[Planted] = []
     for path, entries in inserts.items():

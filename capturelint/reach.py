@@ -24,7 +24,7 @@ _LEVELS = (
 )
 _UNBREAKABLE = ("torch.cuda.graph", "capture_begin")
 #: a virtual call with more targets than these does not say which of them runs
-_MAX_TARGETS = 3
+_FEW_TARGETS = 3
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -130,7 +130,7 @@ def reach_all(engine: Engine, entered: Iterable[Entered]) -> list[Reach]:
     for context in engine.contexts.values():
         name = context.function.name if context.function is not None else ""
         for caller, frame, confidence in context.callers:
-            many = len(targets.get((caller, frame, name), ())) > _MAX_TARGETS
+            many = len(targets.get((caller, frame, name), ())) > _FEW_TARGETS
             calls.setdefault(caller, []).append((context, frame, confidence, many))
     reaches = [_reach(each, calls) for each in entered]
     for reach in reaches:

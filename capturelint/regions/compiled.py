@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TypedDict
 
 from capturelint.project.definitions import FunctionInfo, last_name
 from capturelint.project.module import Module
@@ -43,14 +42,11 @@ def find(engine: Engine, module: Module) -> Iterator[Declaration]:
             continue
         if decorated is not None:
             target: Value = Function(decorated, bound=_receiver(engine, decorated))
-            yield Declaration(
-                KIND, module, decorated.node, decorated.qualname, decorated, target=target, **_compiled(given)
-            )
+            yield _declare(module, decorated.node, decorated, target, given)
             continue
-        name = holder.qualname if holder is not None else "<module>"
         compiled = given.get(0, "model")
         if compiled is not None:
-            yield Declaration(KIND, module, call, name, holder, target=compiled, **_compiled(given))
+            yield _declare(module, call, holder, compiled, given)
     yield from _partially_applied(engine, module)
     yield from _of_modules(engine, module)
 
@@ -63,35 +59,16 @@ def _of_modules(engine: Engine, module: Module) -> Iterator[Declaration]:
             if not (name == "compile" and modes) and not (name in module.names or name == "partial"):
                 continue
             scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
-            where = holder.qualname if holder is not None else "<module>"
             callee = engine.evaluate_in(scope, call.func)
             for option in options(callee):
                 if isinstance(option, BoundExternal) and option.path == "torch.nn.Module.compile":
                     given = arguments_of(call, engine.frame_for(scope))
                     if _uses_graphs(given):
-                        target = option.receiver
-                        yield Declaration(
-                            KIND,
-                            module,
-                            call,
-                            where,
-                            holder,
-                            target=target,
-                            **_compiled(given),
-                        )
+                        yield _declare(module, call, holder, option.receiver, given)
                 elif isinstance(option, Partial) and _is_compile(option.function):
                     given = Arguments(option.arguments, option.keywords)
                     if _uses_graphs(given) and call.args:
-                        target = engine.evaluate_in(scope, call.args[0])
-                        yield Declaration(
-                            KIND,
-                            module,
-                            call,
-                            where,
-                            holder,
-                            target=target,
-                            **_compiled(given),
-                        )
+                        yield _declare(module, call, holder, engine.evaluate_in(scope, call.args[0]), given)
 
 
 def last_name_of_compile(module: Module) -> str:
@@ -111,15 +88,7 @@ def _partially_applied(engine: Engine, module: Module) -> Iterator[Declaration]:
             given = arguments_of(decorator, engine.frame_for(scope))
             if _is_compile(given.positional[0]) and _uses_graphs(given):
                 target = Function(info, bound=_receiver(engine, info))
-                yield Declaration(
-                    KIND,
-                    module,
-                    info.node,
-                    info.qualname,
-                    info,
-                    target=target,
-                    **_compiled(given),
-                )
+                yield _declare(module, info.node, info, target, given)
 
 
 def _receiver(engine: Engine, info: FunctionInfo) -> Value | None:
@@ -131,15 +100,14 @@ def _is_compile(value: Value) -> bool:
     return any(isinstance(option, External) and option.path == "torch.compile" for option in options(value))
 
 
-class _Compiled(TypedDict):
-    compiled: bool
-    refuses_breaks: bool
-
-
-def _compiled(given: Arguments) -> _Compiled:
-    """What a declaration says of a compiled region."""
+def _declare(
+    module: Module, node: ast.AST, holder: FunctionInfo | None, target: Value, given: Arguments
+) -> Declaration:
+    """``target`` compiled as a region of its own, with what was ``given`` to ``torch.compile``."""
+    name = holder.qualname if holder is not None else "<module>"
     whole = given.keyword("fullgraph")
-    return {"compiled": True, "refuses_breaks": isinstance(whole, Host) and whole.truth is True}
+    refuses = isinstance(whole, Host) and whole.truth is True
+    return Declaration(KIND, module, node, name, holder, target=target, compiled=True, refuses_breaks=refuses)
 
 
 def _uses_graphs(given: Arguments) -> bool:

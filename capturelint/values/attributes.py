@@ -58,7 +58,6 @@ def _is_on_device(value: Value) -> bool:
         if isinstance(option, Unknown)
         else option.on_device and option.confidence > Confidence.POSSIBLE
         for option in found
-        if isinstance(option, (Tensor, Unknown))
     )
 
 

@@ -62,12 +62,16 @@ def constructs(method: FunctionInfo, seen: set[FunctionInfo]) -> bool:
 
 def _sets_up(method: FunctionInfo) -> bool:
     """A method whose name says that it prepares the object for all that follows."""
-    return method.name.strip("_").partition("_")[0] in _SETTING_UP and not method.name.startswith("init_forward")
+    return _first_word(method) in _SETTING_UP and not method.name.startswith("init_forward")
 
 
 def _tears_down(method: FunctionInfo) -> bool:
     """A method whose name says that nothing is replayed after it."""
-    return method.name.strip("_").partition("_")[0] in _TEARING_DOWN
+    return _first_word(method) in _TEARING_DOWN
+
+
+def _first_word(method: FunctionInfo) -> str:
+    return method.name.strip("_").partition("_")[0]
 
 
 def _makes_own(method: FunctionInfo) -> bool:

@@ -277,10 +277,10 @@ def _from_data(
         inside = _tensor_inside(data)
         if inside is not None:
             effects.append(Effect("host-read", inside, "each tensor in the list is read on the host", "data"))
-        empty = isinstance(data, Sequence) and data.items == ()
-        if frame.context is not None and frame.context.compiled:
-            empty = True  # the compiler makes literals constants of the graph
-        if target.device is Device.DEVICE and not empty and not (isinstance(data, Unknown) and not copies):
+        # the compiler makes literals constants of the graph
+        compiled = frame.context is not None and frame.context.compiled
+        copied = not compiled and not (isinstance(data, Sequence) and data.items == ())
+        if target.device is Device.DEVICE and copied and not (isinstance(data, Unknown) and not copies):
             sure = target.confidence if not isinstance(data, Unknown) else min(target.confidence, Confidence.LIKELY)
             effects.append(Effect("host-to-device", sure, "host data becomes a device tensor", "data"))
     changing = None

@@ -27,6 +27,7 @@ from capturelint.values.domain import (
     join,
     options,
 )
+from capturelint.values.elsewhere import falls_back
 from capturelint.values.facts import Effect
 from capturelint.values.frame import Frame
 from capturelint.values.scope import Scope
@@ -97,8 +98,7 @@ def _name(node: ast.Name, frame: Frame) -> Value:
     if frame.context is not None:
         owner: object = holder if holder is not None else frame.module
         frame.context.names_read.add((owner, node.id))
-    value = frame.engine.name(node.id, frame)
-    return narrowing.narrowed(node.id, value, frame)
+    return frame.engine.name(node.id, frame)
 
 
 def _attribute(node: ast.Attribute, frame: Frame) -> Value:
@@ -110,10 +110,7 @@ def _attribute(node: ast.Attribute, frame: Frame) -> Value:
         stored = frame.scope.names.get(key)
         if stored is not None:
             return stored
-    value = attributes.get(base, node.attr, frame, node)
-    if key is not None:
-        value = narrowing.narrowed(key, value, frame)
-    return value
+    return attributes.get(base, node.attr, frame, node)
 
 
 def _note_read(base: Value, name: str, frame: Frame) -> None:
@@ -263,7 +260,7 @@ def _conditional(node: ast.IfExp, frame: Frame) -> Value:
     for side, branch in ((True, node.body), (False, node.orelse)):
         if known is None or known is side:
             confidence = frame.confidence
-            if known is None and narrowing.falls_back(node.test, side) and narrowing.handed_over(node.test, frame):
+            if known is None and falls_back(node.test, side, frame):
                 frame.confidence = Confidence.POSSIBLE
             restore = narrowing.assume(node.test, side, frame)
             found.append(evaluate(branch, frame))

@@ -183,7 +183,12 @@ def _checkpoint(receiver: Value | None, given: Arguments, node: ast.AST, frame: 
     own = ("use_reentrant", "context_fn", "determinism_check", "debug", "preserve_rng_state", "early_stop")
     keywords = tuple(pair for pair in given.keywords if pair[0] not in own)
     inner = Arguments(given.positional[1:], keywords, given.rest, given.open_keywords)
-    return call(given.positional[0], inner, node.func if isinstance(node, ast.Call) else node, frame)
+    return call(given.positional[0], inner, _callee(node), frame)
+
+
+def _callee(node: ast.AST) -> ast.AST:
+    """Where a call that a library function makes is seen: at the function's own name."""
+    return node.func if isinstance(node, ast.Call) else node
 
 
 def _getattr(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
@@ -238,7 +243,7 @@ def _compare_keys(element: Value, given: Arguments, node: ast.AST, frame: Frame)
     key = given.keyword("key")
     if key is None or is_none(key) or frame.context is None:
         return
-    sure = device_confidence(call(key, Arguments((element,)), node.func if isinstance(node, ast.Call) else node, frame))
+    sure = device_confidence(call(key, Arguments((element,)), _callee(node), frame))
     if sure is not None:
         frame.context.record_effects(node, (Effect("host-read", sure, "compares keys on the host"),), frame.confidence)
 

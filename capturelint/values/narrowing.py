@@ -26,7 +26,6 @@ from capturelint.values.domain import (
     Unknown,
     Value,
     element_of,
-    is_none,
     join,
     options,
     without_none,
@@ -43,8 +42,11 @@ def key_of(node: ast.expr) -> str | None:
     return name if name is not None and "." in name else None
 
 
-def narrowed(key: str, value: Value, frame: Frame) -> Value:
-    return value
+def subject_of(node: ast.expr, frame: Frame) -> tuple[str, Value] | None:
+    """The name that a test asks about, a plain or an attribute chain, and what is known of its value."""
+    key = node.id if isinstance(node, ast.Name) else key_of(node)
+    value = _current(node, key, frame) if key is not None else None
+    return (key, value) if key is not None and value is not None else None
 
 
 def identical(left: Value, right: Value) -> bool | None:
@@ -97,15 +99,14 @@ def _narrowings(test: ast.expr, holds: bool, frame: Frame) -> list[tuple[str, Va
     if isinstance(test, ast.BoolOp):
         if isinstance(test.op, ast.And) is holds:
             return [each for part in test.values for each in _narrowings(part, holds, frame)]
-        # `a and b` fails though `b` is known to hold: then it is `a` that fails
-        open_parts = [part for part in test.values if not _settled(part, not holds, frame)]
-        return _narrowings(open_parts[0], holds, frame) if len(open_parts) == 1 else []
+        part = open_part(test, holds, frame)
+        return _narrowings(part, holds, frame) if part is not None else []
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Is, ast.IsNot)):
         if isinstance(test.comparators[0], ast.Constant) and test.comparators[0].value is None:
             is_none = isinstance(test.ops[0], ast.Is) is holds
             return _with(test.left, frame, lambda value: NONE if is_none else without_none(value))
         return []
-    device = _device_test(test)
+    device = device_test(test)
     if device is not None:
         subject, on_device = device
         return _with(subject, frame, lambda value: _placed(value, on_device is holds))
@@ -122,71 +123,10 @@ def _narrowings(test: ast.expr, holds: bool, frame: Frame) -> list[tuple[str, Va
     return []
 
 
-def falls_back(test: ast.expr, holds: bool) -> bool:
-    """Whether code runs only where something is None that may well not be: what nobody handed over is made up for."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return falls_back(test.operand, not holds)
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) is holds:
-        return any(falls_back(part, holds) for part in test.values)
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Is, ast.IsNot)):
-        return False
-    other = test.comparators[0]
-    return isinstance(other, ast.Constant) and other.value is None and isinstance(test.ops[0], ast.Is) is holds
-
-
-def lacks_fast_path(test: ast.expr, holds: bool, frame: Frame) -> bool:
-    """``fast = a and b and c and d``, ``if not fast:``: what runs where one condition for the usual way fails."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return lacks_fast_path(test.operand, not holds, frame)
-    if holds or not isinstance(test, ast.Name) or frame.function is None:
-        return False
-    made = frame.function.assigned.get(test.id, [])
-    return len(made) == 1 and (
-        isinstance(made[0], ast.BoolOp) and isinstance(made[0].op, ast.And) and len(made[0].values) >= _MANY_CONDITIONS
-    )
-
-
-#: so many conditions joined by `and` make a flag that says whether a faster way applies
-_MANY_CONDITIONS = 4
-
-
-def handed_over(test: ast.expr, frame: Frame) -> bool:
-    """Whether what a test compares with None may be something else, as far as is known of its values."""
-    for node in ast.walk(test):
-        if isinstance(node, ast.Compare) and isinstance(node.comparators[0], ast.Constant):
-            if isinstance(node.left, ast.Name) and not _is_parameter(node.left.id, frame):
-                continue
-            key = node.left.id if isinstance(node.left, ast.Name) else key_of(node.left)
-            value = _current(node.left, key, frame) if key is not None else None
-            if value is not None and any(not is_none(option) for option in options(value)):
-                return True
-    return False
-
-
-def _is_parameter(name: str, frame: Frame) -> bool:
-    """A parameter, or a short name for an attribute: what others hand over."""
-    if frame.function is None:
-        return False
-    return any(each.arg == name for each in frame.function.parameters()) or any(
-        isinstance(value, ast.Attribute) for value in frame.function.assigned.get(name, ())
-    )
-
-
-def on_host(test: ast.expr, holds: bool, frame: Frame) -> bool:
-    """Whether code runs only for tensors on the host, by a test of one that nothing says is there."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return on_host(test.operand, not holds, frame)
-    if isinstance(test, ast.BoolOp):
-        if isinstance(test.op, ast.And) is holds:
-            return any(on_host(part, holds, frame) for part in test.values)
-        open_parts = [part for part in test.values if not _settled(part, not holds, frame)]
-        return len(open_parts) == 1 and on_host(open_parts[0], holds, frame)
-    asked = _device_test(test)
-    if asked is None or asked[1] is holds:
-        return False
-    key = asked[0].id if isinstance(asked[0], ast.Name) else key_of(asked[0])
-    value = _current(asked[0], key, frame) if key is not None else None
-    return not any(isinstance(option, Tensor) and option.device is Device.HOST for option in options(value))
+def open_part(test: ast.BoolOp, holds: bool, frame: Frame) -> ast.expr | None:
+    """The one part that decides: where ``a and b`` fails though ``b`` is known to hold, it is ``a`` that fails."""
+    parts = [part for part in test.values if not _settled(part, not holds, frame)]
+    return parts[0] if len(parts) == 1 else None
 
 
 def _settled(test: ast.expr, holds: bool, frame: Frame) -> bool:
@@ -197,7 +137,7 @@ def _settled(test: ast.expr, holds: bool, frame: Frame) -> bool:
     return isinstance(value, Host) and value.truth is holds
 
 
-def _device_test(test: ast.expr) -> tuple[ast.expr, bool] | None:
+def device_test(test: ast.expr) -> tuple[ast.expr, bool] | None:
     """``x.is_cuda``, ``x.device.type == "cuda"``: the tensor that is meant, and whether it is on the device if so."""
     if isinstance(test, ast.Attribute) and test.attr in ("is_cuda", "is_cpu"):
         return test.value, test.attr == "is_cuda"
@@ -225,11 +165,8 @@ def _placed(value: Value, on_device: bool) -> Value:
 
 
 def _with(node: ast.expr, frame: Frame, change: Callable[[Value], Value]) -> list[tuple[str, Value]]:
-    key = node.id if isinstance(node, ast.Name) else key_of(node)
-    if key is None:
-        return []
-    value = _current(node, key, frame)
-    return [(key, change(value))] if value is not None else []
+    subject = subject_of(node, frame)
+    return [(subject[0], change(subject[1]))] if subject is not None else []
 
 
 def _current(node: ast.expr, key: str, frame: Frame) -> Value | None:
@@ -250,11 +187,11 @@ def _instance_of(subject: ast.expr, classes: ast.expr, holds: bool, frame: Frame
     return _of_kinds(subject, kinds, holds, frame)
 
 
-def _of_kinds(subject: ast.expr, kinds: tuple[Value, ...], holds: bool, frame: Frame) -> list[tuple[str, Value]]:
-    key = subject.id if isinstance(subject, ast.Name) else key_of(subject)
-    value = _current(subject, key, frame) if key is not None else None
-    if key is None or value is None:
+def _of_kinds(node: ast.expr, kinds: tuple[Value, ...], holds: bool, frame: Frame) -> list[tuple[str, Value]]:
+    subject = subject_of(node, frame)
+    if subject is None:
         return []
+    key, value = subject
     kept = [option for option in options(value) if _matches(option, kinds, frame) is not (not holds)]
     if kept:
         value = join(*kept)

@@ -26,6 +26,7 @@ from capturelint.values.domain import (
     element_of,
     options,
 )
+from capturelint.values.elsewhere import branch_is_elsewhere, rest_is_elsewhere
 from capturelint.values.expressions import evaluate, evaluate_defaults, flag, items_of, truth
 from capturelint.values.facts import StoreFact, span_of
 from capturelint.values.frame import Frame
@@ -46,30 +47,14 @@ def execute(body: list[ast.stmt], frame: Frame) -> None:
             handler(statement, frame)
         if isinstance(statement, ast.If) and before is not None:
             rest = body[index + 1 :]
-            if memo.rest_runs_once(statement, rest, frame) or _rest_on_host(statement.test, before, frame):
+            if memo.rest_runs_once(statement, rest, frame) or rest_is_elsewhere(statement.test, before, frame):
                 _doubt(rest, frame)
     frame.confidence = confidence
-
-
-def _falls_back(test: ast.expr, side: bool, frame: Frame) -> bool:
-    """``if hint is None:`` where some callers hand a hint over, or ``if not fast:``: not what a graph is made for."""
-    if narrowing.lacks_fast_path(test, side, frame):
-        return True
-    return narrowing.falls_back(test, side) and narrowing.handed_over(test, frame)
 
 
 def _leaves(node: ast.If) -> bool:
     """``if ...: return``: what follows is the other side."""
     return not node.orelse and isinstance(node.body[-1], (ast.Return, ast.Continue))
-
-
-def _rest_on_host(test: ast.expr, before: dict[str, Value], frame: Frame) -> bool:
-    """``if x.is_cuda: return ...`` and then code for a tensor on the host, by the names as the test saw them."""
-    scope = _scope(frame)
-    after, scope.names = scope.names, before
-    elsewhere = narrowing.on_host(test, False, frame) or _falls_back(test, False, frame)
-    scope.names = after
-    return elsewhere
 
 
 def _doubt(body: list[ast.stmt], frame: Frame) -> None:
@@ -213,9 +198,7 @@ def _if(node: ast.If, frame: Frame) -> None:
         if known is not None and known is not side:
             continue
         scope.names = _copy(before)
-        elsewhere = known is None and (
-            _trains(node.test, side) or narrowing.on_host(node.test, side, frame) or _falls_back(node.test, side, frame)
-        )
+        elsewhere = known is None and branch_is_elsewhere(node.test, side, frame)
         narrowing.assume(node.test, side, frame)
         confidence = frame.confidence
         # a name that was just set is known for that reason: it says nothing of other runs
@@ -228,15 +211,6 @@ def _if(node: ast.If, frame: Frame) -> None:
     if len(ends) == 2 and known is None:
         _taint(node, ends, frame)
     scope.names = ends[0] if len(ends) == 1 else join_names(ends[0], ends[1])
-
-
-def _trains(test: ast.expr, side: bool) -> bool:
-    """``if self.training:``: what is captured for inference has left training mode."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return _trains(test.operand, not side)
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        return side and any(_trains(part, side) for part in test.values)
-    return side and isinstance(test, ast.Attribute) and test.attr == "training"
 
 
 def _taint(node: ast.If, ends: list[dict[str, Value] | None], frame: Frame) -> None:

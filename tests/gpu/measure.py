@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import yaml
+from processes import children_of
 
 from capturelint.check import CheckOptions, check_paths
 from capturelint.config import Config
@@ -198,7 +199,7 @@ def measure_interrupt() -> None:
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     time.sleep(20)
-    before = _workers(process.pid)
+    before = children_of(process.pid)
     start = time.perf_counter()
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -207,18 +208,6 @@ def measure_interrupt() -> None:
     left = [pid for pid in before if Path(f"/proc/{pid}").exists()]
     document = {"status": process.returncode, "seconds": round(took, 2), "workers_before": len(before)}
     write("interrupt", document | {"workers_left": len(left), "stderr": err[-500:], "stdout": out[-200:]})
-
-
-def _workers(parent: int) -> list[int]:
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text(encoding="utf-8").rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        if int(fields[1]) == parent:
-            found.append(int(stat.parent.name))
-    return found
 
 
 def measure_spread() -> None:

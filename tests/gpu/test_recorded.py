@@ -20,11 +20,6 @@ def recorded(name: str) -> dict[str, Any]:
     return document
 
 
-def recorded_list(name: str) -> list[dict[str, Any]]:
-    documents: list[dict[str, Any]] = json.loads((GPU / f"{name}.json").read_text(encoding="utf-8"))
-    return documents
-
-
 def test_records_name_device_and_torch() -> None:
     for name in ("truth", "cases", "ten", "trouble"):
         assert ", torch " in recorded(name)["device"]

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from processes import children_of
 
 from capturelint.verifier.jobs import Job
 from capturelint.verifier.parent import NoGpu, Pool, Ran, gpu_list, run_jobs, spread
@@ -127,25 +128,13 @@ def test_an_interrupt_leaves_no_worker(module: str, tmp_path: Path) -> None:
     )
     process = subprocess.Popen([sys.executable, "-c", script, str(ROOT)], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 20
-    while not (children := _children(process.pid)) and time.monotonic() < deadline:
+    while not (children := children_of(process.pid)) and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(0.5)
     process.send_signal(2)
     _, errors = process.communicate(timeout=20)
     assert "KeyboardInterrupt" in errors
     assert children and not any(Path(f"/proc/{pid}").exists() for pid in children)
-
-
-def _children(pid: int) -> list[int]:
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text(encoding="utf-8").rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid:
-            found.append(int(stat.parent.name))
-    return found
 
 
 def test_the_parent_imports_no_torch() -> None:
