@@ -93,7 +93,6 @@ torch.nn.utils.clip_grad_norm_          tensor:float:rank0  hidden-sync
 torch.amp.GradScaler.step               unknown         hidden-sync
 torch.amp.GradScaler.get_scale          read            host-read
 torch.cond                              special         hidden-sync
-torch.autograd.set_detect_anomaly       instance:torch.autograd.set_detect_anomaly  hidden-sync
 torch.distributions.Normal              instance:torch.distributions.Normal  hidden-sync
 torch.distributions.Normal.sample       tensor:float    hidden-sync
 torch.distributions.MultivariateNormal  instance:torch.distributions.MultivariateNormal  hidden-sync

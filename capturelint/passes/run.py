@@ -57,14 +57,16 @@ def run_passes(unit: Unit) -> UnitHazards:
     from libcst.metadata import MetadataWrapper, PositionProvider
 
     from capturelint.passes.control_flow import ControlFlow
+    from capturelint.passes.hidden_waits import HiddenWaits
     from capturelint.passes.host_data import HostData
     from capturelint.passes.host_waits import HostWaits
+    from capturelint.passes.precedence import most_specific
     from capturelint.passes.region_state import RegionState
     from capturelint.passes.scalars import FrozenScalars
     from capturelint.passes.shapes import Shapes
 
     wrapper = MetadataWrapper(cst.parse_module(unit.text), unsafe_skip_copy=True)
     facts = Facts(unit, wrapper.resolve(PositionProvider))
-    passes = [kind(facts) for kind in (HostWaits, HostData, ControlFlow, Shapes, RegionState, FrozenScalars)]
+    passes = [kind(facts) for kind in (HostWaits, HiddenWaits, HostData, ControlFlow, Shapes, RegionState, FrozenScalars)]
     cst.visit_batched(wrapper.module, passes)
-    return UnitHazards(unit, tuple(hazard for each in passes for hazard in each.hazards.values()))
+    return UnitHazards(unit, most_specific(hazard for each in passes for hazard in each.hazards.values()))

@@ -25,7 +25,7 @@ from capturelint.rulebook.op_spec import (
 SECTIONS = ("version", "source", "ops", "signatures", "classes", "modules", "aliases", "predicates", "optimizers")
 _OP_KEYS = ("names", "params", "returns", "effects", "mutates", "attribute", "view", "random")
 _GROUP_KEYS = ("owner", "returns", "mutates", "view", "random", "lines")
-_EFFECT_KEYS = ("kind", "of", "when", "detail", "confidence", "versions")
+_EFFECT_KEYS = ("kind", "of", "when", "detail", "confidence", "versions", "help")
 _WHEN_KEYS = ("given", "not-given", "const", "not-const", "is")
 _KINDS = {kind.value: kind for kind in EffectKind}
 _CONFIDENCES = {confidence.value: confidence for confidence in Confidence}
@@ -166,6 +166,7 @@ class Reader:
             self.text(f"{key}.detail", row["detail"]) if "detail" in row else "",
             _CONFIDENCES[row["confidence"]] if "confidence" in row else None,
             self.text(f"{key}.versions", row["versions"]) if "versions" in row else "",
+            self.text(f"{key}.help", row["help"]) if "help" in row else "",
         )
 
     def condition(self, key: str, value: object) -> Condition:

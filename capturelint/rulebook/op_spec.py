@@ -142,6 +142,8 @@ class OpEffect:
     detail: str = ""
     confidence: Confidence | None = None
     versions: str = ""
+    #: what to do about it, where the rule's own advice is not it
+    help: str = ""
 
 
 @dataclass(frozen=True, slots=True)

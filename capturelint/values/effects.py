@@ -74,7 +74,7 @@ def effects_of(spec: OpSpec, bound: Bound, frame: Frame) -> Iterator[Effect]:
             continue
         if effect.confidence is not None:
             sure = min(sure, effect.confidence, key=lambda c: c.rank)
-        yield Effect(effect.kind.value, sure, effect.detail, operand, effect.versions)
+        yield Effect(effect.kind.value, sure, effect.detail, operand, effect.versions, effect.help)
 
 
 def _operand(effect: OpEffect, bound: Bound) -> tuple[Confidence | None, str]:

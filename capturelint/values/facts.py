@@ -33,6 +33,7 @@ class Effect:
     detail: str = ""
     on: str = ""
     versions: str = ""
+    help: str = field(default="", compare=False)
     why: str = field(default="", compare=False)
 
 

@@ -9,6 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, last_name, store_targets
+from capturelint.values.domain import Instance, options
 from capturelint.values.scope import Scope
 
 if TYPE_CHECKING:
@@ -180,23 +181,54 @@ def _sets(body: list[ast.stmt], name: str, frame: Frame) -> bool:
                         return True
                     if any(isinstance(each, ast.Constant) and each.value == attribute for each in node.args):
                         return True
-                if "." in name and _callee_sets(node, attribute, frame):
+                if "." in name and _callee_sets(node, name, frame):
                     return True
     return False
 
 
-def _callee_sets(call: ast.Call, attribute: str, frame: Frame) -> bool:
-    """``self._build()`` where ``_build`` is a method that stores the attribute."""
+def _callee_sets(call: ast.Call, name: str, frame: Frame) -> bool:
+    """``self._build()`` where ``_build`` is a method that stores the attribute; so on another object that is asked."""
     if not isinstance(call.func, ast.Attribute):
         return False
+    owner, _, attribute = name.rpartition(".")
     info: FunctionInfo | None = frame.function
     while info is not None and info.owner is None:
         info = info.parent
-    if info is None or info.owner is None:
+    if info is not None and info.owner is not None and _stores(info.owner, call.func.attr, attribute, frame):
+        return True
+    if dotted_name(call.func.value) != owner or owner == "self":
         return False
-    return any(
-        method.name == call.func.attr
-        for entry in frame.engine.mro(info.owner)
-        if isinstance(entry, ClassInfo)
-        for method, _ in entry.attribute_stores(attribute)
-    )
+    return any(_stores(cls, call.func.attr, attribute, frame) for cls in _classes_of(owner, frame))
+
+
+def _classes_of(dotted: str, frame: Frame) -> list[ClassInfo]:
+    """The project classes of the object that a name or a chain of attributes stands for."""
+    from capturelint.values import attributes
+
+    first, *rest = dotted.split(".")
+    value = frame.engine.name(first, frame)
+    for part in rest:
+        value = attributes.get(value, part, frame)
+    return [option.site.cls for option in options(value) if isinstance(option, Instance)]
+
+
+def _stores(cls: ClassInfo, method: str, attribute: str, frame: Frame, depth: int = 0) -> bool:
+    """Whether a method stores an attribute of its object, or calls one of its own that does."""
+    for entry in frame.engine.mro(cls):
+        if not isinstance(entry, ClassInfo):
+            continue
+        if any(each.name == method for each, _ in entry.attribute_stores(attribute)):
+            return True
+        info = entry.methods.get(method)
+        if info is None or depth >= _MAX_STEPS or not info.parameters():
+            continue
+        receiver = info.parameters()[0].arg
+        called = {
+            node.func.attr
+            for node in ast.walk(info.node)
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and dotted_name(node.func.value) == receiver
+        }
+        return any(_stores(cls, each, attribute, frame, depth + 1) for each in sorted(called) if each != method)
+    return False
