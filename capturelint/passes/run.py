@@ -67,6 +67,8 @@ def run_passes(unit: Unit) -> UnitHazards:
 
     wrapper = MetadataWrapper(cst.parse_module(unit.text), unsafe_skip_copy=True)
     facts = Facts(unit, wrapper.resolve(PositionProvider))
-    passes = [kind(facts) for kind in (HostWaits, HiddenWaits, HostData, ControlFlow, Shapes, RegionState, FrozenScalars)]
+    passes = [
+        kind(facts) for kind in (HostWaits, HiddenWaits, HostData, ControlFlow, Shapes, RegionState, FrozenScalars)
+    ]
     cst.visit_batched(wrapper.module, passes)
     return UnitHazards(unit, most_specific(hazard for each in passes for hazard in each.hazards.values()))
