@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from collections.abc import Sequence as Sequence_
+from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from capturelint.model import Frame
@@ -142,37 +145,67 @@ def _default(engine: Engine, info: FunctionInfo, name: str) -> Value | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """A call of a function of the project: where it stands, and what a partial application adds to its arguments.
+
+    ``bound``: the call binds the receiver, so that the first parameter is not among the arguments.
+    """
+
+    module: Module
+    holder: FunctionInfo | None
+    call: ast.Call
+    bound: bool
+    partial: Partial | None = None
+
+
 def calls_of(engine: Engine, info: FunctionInfo) -> list[tuple[Arguments, bool]]:
     """The arguments of the calls of ``info`` in the project, and whether the call binds a receiver."""
-    name = info.name
-    constructs = info.owner is not None and name in ("__init__", "__post_init__")
-    if constructs:
-        assert info.owner is not None
-        found = _constructions(engine, info.owner)
-        return [(given, True) for given in found]
-    if name == "<lambda>":
+    found: list[tuple[Arguments, bool]] = []
+    if not _constructs(info) and not _is_object_call(info) and info.name != "<lambda>":
+        found.extend((given, False) for given in _decorations(engine, info))
+    for site in sites_of(engine, info):
+        scope = engine.scope_of(site.holder, site.module)
+        given = _arguments_at(engine, scope, site.call)
+        if site.partial is not None:
+            extra = site.partial
+            given = Arguments((*extra.arguments, *given.positional), (*extra.keywords, *given.keywords))
+        found.append((given, site.bound))
+        _note(engine, info, site)
+    return found[:_MAX_SITES]
+
+
+def sites_of(engine: Engine, info: FunctionInfo) -> list[CallSite]:
+    """The calls of ``info`` in the project: those of its name, of its objects, of its class for a constructor."""
+    if info.name == "<lambda>":
         return []
-    if info.owner is not None and name in ("forward", "__call__"):
-        return [(given, True) for given in _object_calls(engine, info)]
-    found_calls: list[tuple[Arguments, bool]] = [(given, False) for given in _decorations(engine, info)]
+    if _constructs(info):
+        assert info.owner is not None
+        return list(islice(_constructions(engine, info.owner), _MAX_SITES))
+    if _is_object_call(info):
+        return list(islice(_object_calls(engine, info), _MAX_SITES))
+    return list(islice(_calls_by_name(engine, info), _MAX_SITES))
+
+
+def _constructs(info: FunctionInfo) -> bool:
+    return info.owner is not None and info.name in ("__init__", "__post_init__")
+
+
+def _is_object_call(info: FunctionInfo) -> bool:
+    return info.owner is not None and info.name in ("forward", "__call__")
+
+
+def _calls_by_name(engine: Engine, info: FunctionInfo) -> Iterator[CallSite]:
     related: list[str] = []
     if info.owner is not None:
         related = [info.owner.name, *(cls for _, cls in engine.project.search.deriving(info.owner.name))]
-    for module, holder, call in _named_calls(engine, info.module, name, related):
-        if len(found_calls) >= _MAX_SITES:
-            break
-        scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
-        for option in options(engine.evaluate_in(scope, call.func)):
+    for module, holder, call in _named_calls(engine, info.module, info.name, related):
+        for option in options(engine.evaluate_in(engine.scope_of(holder, module), call.func)):
             target, extra = (option.function, option) if isinstance(option, Partial) else (option, None)
             if isinstance(target, Function) and (
                 target.info is info if _is_super(call) else _same_method(engine, target, info)
             ):
-                given = _arguments_at(engine, scope, call)
-                if extra is not None:
-                    given = Arguments((*extra.arguments, *given.positional), (*extra.keywords, *given.keywords))
-                found_calls.append((given, target.bound is not None))
-                _note(engine, info, module, holder, call)
-    return found_calls
+                yield CallSite(module, holder, call, target.bound is not None, extra)
 
 
 def _decorations(engine: Engine, info: FunctionInfo) -> list[Arguments]:
@@ -216,45 +249,29 @@ def _same_method(engine: Engine, target: Function, info: FunctionInfo) -> bool:
     )
 
 
-def _constructions(engine: Engine, cls: ClassInfo) -> list[Arguments]:
-    """Arguments of the calls that make objects of ``cls`` (or, failing that, of a subclass without its own init)."""
-    found: list[Arguments] = []
-    init = hierarchy.find_method(engine, cls, "__init__")
+def _constructions(engine: Engine, cls: ClassInfo) -> Iterator[CallSite]:
+    """The calls that make objects of ``cls``."""
     for module, holder, call in _named_calls(engine, cls.module, cls.name):
-        if len(found) >= _MAX_SITES:
-            break
-        scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
-        for option in options(engine.evaluate_in(scope, call.func)):
+        for option in options(engine.evaluate_in(engine.scope_of(holder, module), call.func)):
             if isinstance(option, ClassValue) and option.info is cls:
-                found.append(_arguments_at(engine, scope, call))
-                if init is not None:
-                    _note(engine, init, module, holder, call)
-    return found
+                yield CallSite(module, holder, call, bound=True)
 
 
-def _object_calls(engine: Engine, info: FunctionInfo) -> list[Arguments]:
+def _object_calls(engine: Engine, info: FunctionInfo) -> Iterator[CallSite]:
     """Calls of objects: ``self.runner = Runner(...)`` somewhere, and ``self.runner(x)`` in the same files."""
     owner = info.owner
     assert owner is not None
-    found: list[Arguments] = []
     for module, _, construction in _named_calls(engine, owner.module, owner.name):
         for name in module.uses.names_given_to(construction):
             for holder, call in module.calls_named(name):
-                if len(found) >= _MAX_SITES:
-                    return found
-                scope = (
-                    engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
-                )
-                for option in options(engine.evaluate_in(scope, call.func)):
+                for option in options(engine.evaluate_in(engine.scope_of(holder, module), call.func)):
                     if isinstance(option, Instance) and owner in engine.mro(option.site.cls):
-                        found.append(_arguments_at(engine, scope, call))
-                        _note(engine, info, module, holder, call)
-    return found
+                        yield CallSite(module, holder, call, bound=True)
 
 
-def _note(engine: Engine, info: FunctionInfo, module: Module, holder: FunctionInfo | None, call: ast.Call) -> None:
-    name = holder.qualname if holder is not None else "<module>"
-    engine.given_by.setdefault(info, {})[Frame(module.display, call.lineno, name)] = holder
+def _note(engine: Engine, info: FunctionInfo, site: CallSite) -> None:
+    name = site.holder.qualname if site.holder is not None else "<module>"
+    engine.given_by.setdefault(info, {})[Frame(site.module.display, site.call.lineno, name)] = site.holder
 
 
 def _named_calls(

@@ -104,6 +104,10 @@ class Engine:
             )
         return self._scopes[key]
 
+    def scope_of(self, info: FunctionInfo | None, module: Module) -> LazyScope:
+        """The names of a function that is looked at on its own, or of the module where there is none."""
+        return self.function_scope(info, self.receiver_of(info)) if info is not None else self.module_scope(module)
+
     def receiver_of(self, info: FunctionInfo) -> dict[str, Value]:
         """``self`` (or ``cls``) of a method that is looked at on its own."""
         if info.owner is None or info.is_static or not info.parameters():
