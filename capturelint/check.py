@@ -219,9 +219,15 @@ def _relevant(reaches: list[Reach], chosen: list[SourceFile]) -> list[Reach]:
 
 
 def _lifecycle(engine: Engine, reaches: list[Reach]) -> list[Around]:
-    from capturelint.lifecycle import rebinding
+    from capturelint.lifecycle import autocast, hyperparameters, optimizers, rebinding
 
-    return list(rebinding.find(engine, reaches))
+    steps = optimizers.captured_steps(engine, reaches)
+    return [
+        *rebinding.find(engine, reaches),
+        *optimizers.find(engine, steps),
+        *hyperparameters.find(engine, steps),
+        *autocast.find(engine, reaches),
+    ]
 
 
 def _parse_rest(project: Project, chosen: list[SourceFile], options: CheckOptions) -> None:

@@ -27,12 +27,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """A hazard outside regions, about the life of a graph: it belongs to regions rather than to contexts."""
+    """A hazard outside regions, about the life of a graph: it belongs to regions rather than to contexts.
+
+    ``contexts``: the captured code that it is about, where that is not the region's own, one a region.
+    """
 
     module: Module
     scope: str
     hazard: Hazard
     regions: tuple[Reach, ...]
+    contexts: tuple[Context, ...] = ()
+
+    @property
+    def references(self) -> tuple[RegionRef, ...]:
+        contexts = self.contexts or tuple(reach.entered.context for reach in self.regions)
+        return tuple(reach.reference(context) for reach, context in zip(self.regions, contexts, strict=True))
 
 
 def build(
@@ -65,9 +74,8 @@ def build(
         if each_around.hazard.support.confidence < options.min_confidence:
             hidden.add((rule.code, each_around.module.display, each_around.hazard.span))
             continue
-        refs = tuple(reach.reference(reach.entered.context) for reach in each_around.regions)
-        _add(found, _made(rule, each_around.hazard, each_around.module, refs, each_around.hazard.support.confidence,
-                          each_around.scope))  # fmt: skip
+        _add(found, _made(rule, each_around.hazard, each_around.module, each_around.references,
+                          each_around.hazard.support.confidence, each_around.scope))  # fmt: skip
     modules = {each.unit.module.display: each.unit.module for each in units}
     modules |= {each.module.display: each.module for each in around}
     return _with_fingerprints(list(found.values()), modules), len(hidden)

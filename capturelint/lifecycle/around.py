@@ -13,6 +13,7 @@ from capturelint.reach import Reach
 from capturelint.regions.declaration import Declaration
 from capturelint.values.changing import constructs
 from capturelint.values.engine import Engine
+from capturelint.values.facts import NodeSpan, span_of
 
 _MAX_CALLERS = 4
 
@@ -291,12 +292,16 @@ def _in_common_loop(function: ast.AST, declaration: Declaration, statement: ast.
 
 def span(module: Module, node: ast.AST) -> Span:
     """A node's span with columns in characters."""
-    line, end_line = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+    return characters_of(module, span_of(node))
+
+
+def characters_of(module: Module, found: NodeSpan) -> Span:
+    line, column, end_line, end_column = found
     return Span(
         line,
-        _characters(module.line_text(line), node.col_offset) + 1,  # type: ignore[attr-defined]
+        _characters(module.line_text(line), column) + 1,
         end_line,
-        _characters(module.line_text(end_line), node.end_col_offset) + 1,  # type: ignore[attr-defined]
+        _characters(module.line_text(end_line), end_column) + 1,
     )
 
 

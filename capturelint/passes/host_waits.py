@@ -1,4 +1,4 @@
-"""CG101 to CG104: the CPU waits for the GPU."""
+"""CG101 to CG104, and CG904: the CPU waits for the GPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import libcst as cst
 from capturelint.passes.base import CapturePass, receiver_of
 from capturelint.values.facts import Effect
 
-_RULES = {"host-read": "CG101", "host-copy": "CG102", "format": "CG103", "synchronize": "CG104"}
+_RULES = {"host-read": "CG101", "host-copy": "CG102", "format": "CG103", "synchronize": "CG104", "grad-scaler": "CG904"}
 
 
 class HostWaits(CapturePass):
@@ -73,4 +73,5 @@ def _label(effect: Effect) -> str:
         "host-copy": "copies a device tensor to the host",
         "format": "formats a device tensor",
         "synchronize": "waits for the GPU",
+        "grad-scaler": "reads the overflow flag on the host",
     }[effect.kind]

@@ -225,7 +225,7 @@ class Reader:
     def optimizer(self, name: str, value: object) -> OptimizerSpec:
         key = f"optimizers.{name}"
         flags = self.words(key, value)
-        allowed = ("capturable", "fused", "tensor_lr", "refuses", "reads")
+        allowed = ("capturable", "fused", "tensor_lr", "refuses", "reads", "reads_lr")
         for flag in flags:
             if flag not in allowed:
                 raise self.error(key, f"{flag!r} is not among {', '.join(allowed)}")

@@ -42,6 +42,10 @@ class EffectKind(enum.Enum):
     RANDOM_HOST = "random-host"
     UNREGISTERED_GENERATOR = "unregistered-generator"
     RESEED = "reseed"
+    #: an optimizer updates its parameters
+    OPTIMIZER_STEP = "optimizer-step"
+    #: a gradient scaler reads on the host whether a gradient overflowed
+    GRAD_SCALER = "grad-scaler"
 
     @property
     def rule(self) -> str:
@@ -62,6 +66,8 @@ _RULES = {
     EffectKind.RANDOM_HOST: "CG602",
     EffectKind.UNREGISTERED_GENERATOR: "CG803",
     EffectKind.RESEED: "CG810",
+    EffectKind.OPTIMIZER_STEP: "CG901",
+    EffectKind.GRAD_SCALER: "CG904",
 }
 
 
@@ -194,6 +200,7 @@ class OptimizerSpec:
 
     ``capturable``, ``fused`` and ``tensor_lr``: it has that argument, or takes a tensor there. ``refuses``: ``step()``
     raises while capturing unless ``capturable=True``. ``reads``: ``step()`` reads device values on the host even so.
+    ``reads_lr``: it reads a learning rate that is a device tensor, unless it is the fused one.
     """
 
     name: str
@@ -202,3 +209,4 @@ class OptimizerSpec:
     tensor_lr: bool = False
     refuses: bool = False
     reads: bool = False
+    reads_lr: bool = False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from capturelint.model import Frame
 from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name
 from capturelint.project.module import Module
-from capturelint.values import annotated, hierarchy
+from capturelint.values import annotated, hierarchy, training
 from capturelint.values.domain import (
     ClassValue,
     Function,
@@ -64,7 +64,9 @@ def parameter(engine: Engine, scope: LazyScope, name: str) -> Value:
 
 
 def _is_base(engine: Engine, value: Value) -> bool:
-    """An annotation with a module class that does not say what its objects compute: callers know better."""
+    """An annotation with a class that does not say what its objects do, such as any optimizer: callers know better."""
+    if any(training.is_base(option) for option in options(value)):
+        return True
     return (
         isinstance(value, Instance)
         and hierarchy.is_module(engine, value.site.cls)

@@ -161,7 +161,8 @@ def _call(
         if asked is not None:
             return Host(const=asked, kind="bool")
         collector.callees.append(target.path)
-        collector.receiver = target.receiver
+        known = collector.receiver
+        collector.receiver = target.receiver if known is None else join(known, target.receiver)
         if target.path == autograd.APPLY and isinstance(target.receiver, ClassValue):
             forward = autograd.applied(target.receiver.info, given, frame)
             if forward is not None:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from capturelint.model import Confidence
 
 if TYPE_CHECKING:
+    import ast
+
     from capturelint.project.definitions import ClassInfo, FunctionInfo
     from capturelint.project.module import Module
     from capturelint.values.lazy import LazyScope
@@ -141,11 +143,23 @@ class Instance(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class MadeAt:
+    """Where the code that makes an object stands."""
+
+    module: Module
+    node: ast.AST
+
+
+@dataclass(frozen=True, slots=True)
 class ExternalInstance(Value):
-    """An object of a third-party class, such as ``torch.cuda.Stream``; ``arguments`` as its constructor got them."""
+    """An object of a third-party class, such as ``torch.cuda.Stream``; ``arguments`` as its constructor got them.
+
+    ``made`` tells apart the objects of classes where it matters which one is meant: optimizers and the like.
+    """
 
     cls: str
     arguments: tuple[tuple[str, Value], ...] = ()
+    made: MadeAt | None = None
 
     def argument(self, name: str) -> Value | None:
         return dict(self.arguments).get(name)

@@ -21,6 +21,7 @@ from capturelint.values.domain import (
     External,
     Function,
     Instance,
+    MadeAt,
     ModuleValue,
     Sequence,
     Unknown,
@@ -333,7 +334,9 @@ class Engine:
         site = self._sites.get(key)
         if site is None:
             local = function is not None and function.name not in ("__init__", "__post_init__")
-            site = Site(cls, arguments=given.positional, keywords=dict(given.keywords), local=local)
+            site = Site(
+                cls, arguments=given.positional, keywords=dict(given.keywords), local=local, made=MadeAt(module, node)
+            )
             self._sites[key] = site
         elif given.positional != site.arguments or dict(given.keywords) != site.keywords:
             arguments.widen_site(site, given)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from capturelint.project.definitions import ClassInfo
-    from capturelint.values.domain import Value
+    from capturelint.values.domain import MadeAt, Value
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -30,6 +30,8 @@ class Site:
 
     #: made by a function's code, not by a constructor or a module
     local: bool = False
+    #: the call that makes it, where that is in view
+    made: MadeAt | None = None
 
     @property
     def of_one_call(self) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
 from capturelint.rulebook.op_spec import EffectKind, OpSpec
-from capturelint.values import devices, library
+from capturelint.values import devices, library, training
 from capturelint.values.domain import (
     HOST,
     UNKNOWN,
@@ -88,7 +88,7 @@ def call_external(
     spec = engine.ops.lookup(path)
     if spec is not None:
         bound = bind(spec, receiver, given)
-        effects.extend(effects_of(spec, bound, frame))
+        effects.extend(training.scaler_effects(list(effects_of(spec, bound, frame)), receiver, given, engine))
     else:
         bound = bind(OpSpec(path), receiver, given)
     for spelling in (path, bound.spec.name):  # as written, then as the tables name it
@@ -99,7 +99,7 @@ def call_external(
             return devices.HANDLERS[spelling](bound, given, frame, effects)
     if spec is None:
         return _unlisted(path, receiver, given, node, frame)
-    return result_of(spec, receiver, bound.all, bound, frame)
+    return training.placed(result_of(spec, receiver, bound.all, bound, frame), bound, node, frame)
 
 
 def _predicate(path: str, frame: Frame) -> Value | None:
