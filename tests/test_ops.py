@@ -90,7 +90,7 @@ torch.nn.functional.ctc_loss            tensor:float    hidden-sync
 torch.nn.functional.gaussian_nll_loss   tensor:float    hidden-sync
 torch.Tensor.to_sparse                  tensor          hidden-sync
 torch.nn.utils.clip_grad_norm_          tensor:float:rank0  hidden-sync
-torch.amp.GradScaler.step               unknown         hidden-sync
+torch.amp.GradScaler.step               unknown         grad-scaler
 torch.amp.GradScaler.get_scale          read            host-read
 torch.cond                              special         hidden-sync
 torch.distributions.Normal              instance:torch.distributions.Normal  hidden-sync
