@@ -99,7 +99,7 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
         units = [unit for unit in units_of(reached) if unit.module.file.path in paths]
         hazards = [opened for unit in units if (opened := _guarded(run_passes, unit, project=project))]
     with watch.stage("lifecycle"):
-        around = _lifecycle(engine, reaches)
+        around = _lifecycle(engine, reaches, options.config)
     with watch.stage("findings"):
         found, hidden = findings.build(rulebook, codes, hazards, around, reaches, options)
         found = findings.suppressed(rulebook, codes, found, chosen, project, options)
@@ -218,8 +218,9 @@ def _relevant(reaches: list[Reach], chosen: list[SourceFile]) -> list[Reach]:
     ]
 
 
-def _lifecycle(engine: Engine, reaches: list[Reach]) -> list[Around]:
+def _lifecycle(engine: Engine, reaches: list[Reach], config: Config) -> list[Around]:
     from capturelint.lifecycle import autocast, hyperparameters, optimizers, rebinding
+    from capturelint.lifecycle.setup import find as setup
 
     steps = optimizers.captured_steps(engine, reaches)
     return [
@@ -227,6 +228,7 @@ def _lifecycle(engine: Engine, reaches: list[Reach]) -> list[Around]:
         *optimizers.find(engine, steps),
         *hyperparameters.find(engine, steps),
         *autocast.find(engine, reaches),
+        *setup.find(engine, reaches, config.max_graphs),
     ]
 
 

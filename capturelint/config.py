@@ -57,6 +57,8 @@ class Config:
     require_regions: bool = False
     #: the version that the project runs on, such as ``2.11``; None for every supported one
     torch_version: str | None = None
+    #: how many graphs one loop may capture before CG805 speaks of it
+    max_graphs: int = 256
     #: gitignore patterns relative to the project's root, and the selectors that they switch off
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
@@ -172,6 +174,7 @@ class _Reader:
             "fail-on": self.choice(Severity),
             "require-regions": self.flag,
             "torch-version": self.version,
+            "max-graphs": self.count,
             "per-file-ignores": self.ignores_by_file,
             "vocabulary": self.vocabulary,
             "harness": self.harness,
@@ -273,6 +276,13 @@ class _Reader:
     def version(self, key: str, value: Any) -> str:
         if not isinstance(value, str) or not re.fullmatch(r"\d+(\.\d+)*", value):
             raise self.error(key, "should be a string with a version, such as '2.11'")
+        return value
+
+    def count(self, key: str, value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.error(key, f"should be a number, not {_kind(value)}")
+        if value < 1:
+            raise self.error(key, "should be at least 1")
         return value
 
     def choice(self, kind: type[_E]) -> Callable[[str, Any], _E]:

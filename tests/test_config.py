@@ -20,6 +20,7 @@ min-confidence = "certain"
 fail-on = "warning"
 require-regions = true
 torch-version = "2.11"
+max-graphs = 64
 
 [per-file-ignores]
 "tests/**" = ["CG1"]
@@ -63,6 +64,7 @@ def test_every_key(tmp_path: Path) -> None:
         fail_on=Severity.WARNING,
         require_regions=True,
         torch_version="2.11",
+        max_graphs=64,
         per_file_ignores={"tests/**": ("CG1",)},
         vocabulary=Vocabulary(
             synchronizes=("pkg.wait",),
@@ -156,6 +158,8 @@ def test_explicit_file(tmp_path: Path) -> None:
         ("fail-on = true", "fail-on: should be a string, not a boolean"),
         ('fail-on = "eror"', "fail-on: 'eror' is none of warning, error; did you mean 'error'?"),
         ('min-confidence = "x"', "min-confidence: 'x' is none of possible, likely, certain"),
+        ("max-graphs = true", "max-graphs: should be a number, not a boolean"),
+        ("max-graphs = 0", "max-graphs: should be at least 1"),
         ("torch-version = 2.11", "torch-version: should be a string with a version, such as '2.11'"),
         ('torch-version = "latest"', "torch-version: should be a string with a version, such as '2.11'"),
         ("per-file-ignores = []", "per-file-ignores: should be a table, not a list"),

@@ -1,0 +1,21 @@
+"""All findings about how captures are set up and used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from capturelint.findings import Around
+from capturelint.lifecycle.setup import many_graphs
+from capturelint.lifecycle.setup.captures import captures_of
+from capturelint.lifecycle.setup.places import Callers
+from capturelint.lifecycle.setup.series_reader import SeriesReader
+from capturelint.lifecycle.setup.sources import Sources
+from capturelint.reach import Reach
+from capturelint.values.engine import Engine
+
+
+def find(engine: Engine, reaches: list[Reach], max_graphs: int) -> Iterator[Around]:
+    """Each finding once, with every capture that it is about."""
+    callers = Callers(engine)
+    captures = captures_of(engine, reaches, callers)
+    yield from many_graphs.find(captures, SeriesReader(Sources(engine, callers)), max_graphs)
