@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from capturelint.findings import Around
-from capturelint.lifecycle.setup import many_graphs
+from capturelint.lifecycle.setup import many_graphs, warmup
+from capturelint.lifecycle.setup.backwards import Backwards
 from capturelint.lifecycle.setup.captures import captures_of
 from capturelint.lifecycle.setup.places import Callers
 from capturelint.lifecycle.setup.series_reader import SeriesReader
@@ -19,3 +20,4 @@ def find(engine: Engine, reaches: list[Reach], max_graphs: int) -> Iterator[Arou
     callers = Callers(engine)
     captures = captures_of(engine, reaches, callers)
     yield from many_graphs.find(captures, SeriesReader(Sources(engine, callers)), max_graphs)
+    yield from warmup.find(captures, Backwards(engine))

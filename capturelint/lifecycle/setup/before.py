@@ -1,0 +1,121 @@
+"""What runs before a capture on the way to it, and on which stream."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from capturelint.lifecycle.setup.places import Path, Place, ancestors, value_at, withs_at
+from capturelint.project.definitions import FunctionInfo, last_name, walk_own
+from capturelint.values import hierarchy
+from capturelint.values.domain import ExternalInstance, Function, Instance, Partial, Value, options
+from capturelint.values.engine import Engine
+
+_BLOCKS = ("body", "orelse", "finalbody")
+_NOT_SIDE = ("default_stream", "current_stream")
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A statement before the capture: in the function of ``path[0]``, which the rest of the path calls."""
+
+    path: Path
+    statement: ast.stmt
+
+    @property
+    def place(self) -> Place:
+        return self.path[0]
+
+
+def earlier(path: Path) -> Iterator[Earlier]:
+    """Statements that ran when the capture begins, nearest functions first, in the order of the source in each."""
+    for index, place in enumerate(path):
+        found: list[ast.stmt] = []
+        way = ancestors(place.root, place.node)
+        for outer, inner in zip(way, way[1:], strict=False):
+            for name in _BLOCKS:
+                block = getattr(outer, name, None)
+                if isinstance(block, list) and inner in block:
+                    found.extend(block[: block.index(inner)])
+                    if name == "finalbody" or (name == "orelse" and isinstance(outer, (ast.For, ast.Try))):
+                        found.extend(outer.body)  # type: ignore[attr-defined]
+        for statement in found:
+            yield Earlier((place.at(statement), *path[index + 1 :]), statement)
+
+
+def calls_in(statement: ast.AST) -> Iterator[ast.Call]:
+    """The calls that a statement itself makes; what it only defines is not called."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return
+    if isinstance(statement, ast.Call):
+        yield statement
+    yield from (node for node in walk_own(statement) if isinstance(node, ast.Call))
+
+
+def callees(engine: Engine, place: Place, call: ast.Call) -> list[FunctionInfo]:
+    """The project's functions that a call outside regions may enter."""
+    found: list[FunctionInfo] = []
+    stack: list[Value] = [value_at(engine, place, call.func)]
+    while stack:
+        for option in options(stack.pop()):
+            if isinstance(option, Function):
+                found.append(option.info)
+            elif isinstance(option, Partial):
+                stack.append(option.function)
+            elif isinstance(option, Instance):
+                for name in ("forward", "__call__"):
+                    method = hierarchy.find_method(engine, option.site.cls, name)
+                    if method is not None:
+                        found.append(method)
+                        break
+    return found
+
+
+# -- streams ---------------------------------------------------------------------------------------------------------
+
+
+def on_side_stream(engine: Engine, path: Path) -> bool:
+    """Whether the code at ``path[0]`` runs under ``with torch.cuda.stream(side)``, there or in a caller."""
+    return any(is_side_stream(engine, place, item.context_expr) for place in path for item in withs_at(place)) or any(
+        _sets_stream(place) for place in path
+    )
+
+
+def is_side_stream(engine: Engine, place: Place, node: ast.expr) -> bool:
+    """Whether a context manager makes a stream the current one that is not the default stream."""
+    if isinstance(node, ast.Call) and last_name(node.func) in ("stream", "StreamContext"):
+        given = node.args[0] if node.args else None
+        return given is None or not _is_default(engine, place, given)
+    value = value_at(engine, place, node)
+    if any(isinstance(option, ExternalInstance) and "tream" in option.cls for option in options(value)):
+        return not _is_default(engine, place, node)
+    return "stream" in last_name(node).lower()  # a context manager of the project's own
+
+
+def _is_default(engine: Engine, place: Place, node: ast.expr) -> bool:
+    if isinstance(node, ast.Name) and place.function is not None:
+        bound = place.function.assigned.get(node.id, [])
+        return bool(bound) and all(last_name(each) in _NOT_SIDE for each in bound)
+    return isinstance(node, ast.Call) and last_name(node.func) in _NOT_SIDE
+
+
+def _sets_stream(place: Place) -> bool:
+    """``torch.cuda.set_stream(side)`` earlier in the function."""
+    line = place.line
+    return any(
+        isinstance(node, ast.Call) and last_name(node.func) == "set_stream" and node.lineno <= line
+        for node in walk_own(place.root)
+    )
+
+
+def external_name(engine: Engine, place: Place, node: ast.expr) -> str:
+    """The dotted name of a third-party function or class, empty for anything else."""
+    from capturelint.values.domain import BoundExternal, External
+
+    for option in options(value_at(engine, place, node)):
+        if isinstance(option, (External, BoundExternal)):
+            return option.path
+    return ""
+
+
