@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from capturelint.lifecycle.setup.before import callees, calls_in, earlier, on_side_stream
 from capturelint.lifecycle.setup.captures import GRAPHED_CALLABLES, Capture
@@ -22,7 +23,7 @@ _ADDS = ("append", "add", "appendleft", "extend", "put")
 
 @dataclass(frozen=True, slots=True)
 class Backward:
-    """A backward pass before a capture. ``path[0]`` is the call in code on the way to the capture, ``call`` the pass."""
+    """A backward pass before a capture: ``path`` begins with the call on the way there, ``inside`` with the pass."""
 
     path: Path
     inside: Path
@@ -147,7 +148,7 @@ def _holders(place: Place, node: ast.expr) -> list[str]:
 def _computed_near(place: Place, name: str) -> bool:
     """Whether a name is bound, in the block of the place, to something that a call or an operator gives."""
     way = ancestors(place.root, place.node)
-    for outer, inner in zip(way, way[1:], strict=False):
+    for outer, inner in pairwise(way):
         for block_name in ("body", "orelse", "finalbody"):
             block = getattr(outer, block_name, None)
             if not isinstance(block, list) or inner not in block:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from capturelint.lifecycle.setup.places import Path, Place, ancestors, value_at, withs_at
 from capturelint.project.definitions import FunctionInfo, last_name, walk_own
@@ -33,7 +34,7 @@ def earlier(path: Path) -> Iterator[Earlier]:
     for index, place in enumerate(path):
         found: list[ast.stmt] = []
         way = ancestors(place.root, place.node)
-        for outer, inner in zip(way, way[1:], strict=False):
+        for outer, inner in pairwise(way):
             for name in _BLOCKS:
                 block = getattr(outer, name, None)
                 if isinstance(block, list) and inner in block:
@@ -117,5 +118,3 @@ def external_name(engine: Engine, place: Place, node: ast.expr) -> str:
         if isinstance(option, (External, BoundExternal)):
             return option.path
     return ""
-
-

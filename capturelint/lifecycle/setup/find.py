@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from capturelint.findings import Around
-from capturelint.lifecycle.setup import many_graphs, warmup
+from capturelint.lifecycle.setup import distributed, graphed, many_graphs, warmup
 from capturelint.lifecycle.setup.backwards import Backwards
 from capturelint.lifecycle.setup.captures import captures_of
 from capturelint.lifecycle.setup.places import Callers
@@ -19,5 +19,8 @@ def find(engine: Engine, reaches: list[Reach], max_graphs: int) -> Iterator[Arou
     """Each finding once, with every capture that it is about."""
     callers = Callers(engine)
     captures = captures_of(engine, reaches, callers)
-    yield from many_graphs.find(captures, SeriesReader(Sources(engine, callers)), max_graphs)
-    yield from warmup.find(captures, Backwards(engine))
+    reader, backwards = SeriesReader(Sources(engine, callers)), Backwards(engine)
+    yield from many_graphs.find(captures, reader, max_graphs)
+    yield from warmup.find(captures, backwards)
+    yield from distributed.find(captures, backwards, reader)
+    yield from graphed.find(engine, captures)

@@ -162,8 +162,6 @@ def _own_pools(capture: Capture, path: Path, rounds: list[_Round]) -> Iterator[A
             continue
         if not keeps_each(capture, path, each.index, each.loop):
             continue
-        count = each.series.count if each.series is not None else None
-        few = count is not None and count <= _FEW
         loop_place = path[each.index].at(each.loop.iter)
         place = capture.place.at(capture.begins)
         given = capture.argument("pool")
@@ -175,7 +173,7 @@ def _own_pools(capture: Capture, path: Path, rounds: list[_Round]) -> Iterator[A
             place,
             f"`{_text(loop_place, each.loop)}` captures here with {what}, so each graph keeps memory of its own",
             "a pool for each graph",
-            Confidence.POSSIBLE if few else Confidence.LIKELY,
+            Confidence.LIKELY if _many(path, rounds) else Confidence.POSSIBLE,
             [capture],
             related=[
                 Related(loop_place.module.display, loop_place.line, "captured once in each round of this loop"),
@@ -183,3 +181,14 @@ def _own_pools(capture: Capture, path: Path, rounds: list[_Round]) -> Iterator[A
             ],
         )
         return
+
+
+def _many(path: Path, rounds: list[_Round]) -> bool:
+    """More than a few graphs, or one for each of some sizes; what else is gone through may be two or three things."""
+    known = 1
+    for each in rounds:
+        if each.series is not None and each.series.count is not None:
+            known *= each.series.count
+        elif sizes_something(path, each.index, each.loop):
+            return True
+    return known > _FEW

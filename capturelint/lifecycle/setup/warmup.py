@@ -49,9 +49,11 @@ def _reported(capture: Capture, each: Backward, warm: bool) -> Around:
 
 def _help(graphed: bool, kept_by: str) -> str:
     if graphed:
-        return "run it under `with torch.cuda.stream(side):`, or drop what it computed before the callables are captured"
+        return (
+            "run it under `with torch.cuda.stream(side):`, or drop what it computed before the callables are captured"
+        )
     keep = f", and keep `{kept_by}` only after `.detach()`" if kept_by else ""
     return (
-        "warm up under `with torch.cuda.stream(side):`, with `side.wait_stream(torch.cuda.current_stream())` before and "
-        f"`torch.cuda.current_stream().wait_stream(side)` after it{keep}"
+        "warm up under `with torch.cuda.stream(side):`, with `side.wait_stream(torch.cuda.current_stream())` before "
+        f"and `torch.cuda.current_stream().wait_stream(side)` after it{keep}"
     )

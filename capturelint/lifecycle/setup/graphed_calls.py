@@ -1,0 +1,146 @@
+"""CG905, later: how the result of ``make_graphed_callables`` is called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from capturelint.findings import Around
+from capturelint.lifecycle.setup.captures import Capture, report
+from capturelint.lifecycle.setup.places import Place, ancestors, value_at
+from capturelint.lifecycle.setup.shapes import shape_of
+from capturelint.model import Confidence
+from capturelint.project.definitions import dotted_name, last_name, store_targets, walk_own
+from capturelint.values.domain import Function, options
+from capturelint.values.engine import Engine
+
+
+def calls_of_graphed(engine: Engine, capture: Capture) -> Iterator[Around]:
+    for target, sample in _results(capture):
+        for place in _calls(capture, target):
+            yield from _judged(engine, capture, place, sample)
+
+
+def _results(capture: Capture) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    """What each graphed callable is bound to, with its sample arguments."""
+    way = ancestors(capture.place.root, capture.begins)
+    statement = way[-2] if len(way) > 1 else None
+    samples = capture.argument("sample_args")
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return
+    callables = capture.argument("callables")
+    targets = store_targets(statement)
+    if isinstance(statement.targets[0], (ast.Tuple, ast.List)) and isinstance(callables, ast.Tuple):
+        given = samples.elts if isinstance(samples, (ast.Tuple, ast.List)) else []
+        for index, target in enumerate(targets):
+            yield target, given[index] if index < len(given) else None
+    elif len(targets) == 1 and not isinstance(callables, ast.Tuple):
+        yield targets[0], samples
+
+
+def _calls(capture: Capture, target: ast.expr) -> Iterator[Place]:
+    """Calls by the same name: later in the function, or in the methods of the object whose attribute it is."""
+    name, here = dotted_name(target), capture.place
+    if name is None:
+        return
+    line = getattr(capture.begins, "end_lineno", 0) or 0
+    for holder, call in here.module.calls_named(last_name(target)):
+        if dotted_name(call.func) != name:
+            continue
+        if isinstance(target, ast.Name):
+            if holder is here.function and call.lineno > line and not _rebound(here, target.id, line, call.lineno):
+                yield Place(here.module, holder, call)
+        elif holder is not None and here.function is not None and holder.owner is here.function.owner:
+            if holder is not here.function or call.lineno > line:
+                yield Place(here.module, holder, call)
+
+
+def _rebound(place: Place, name: str, first: int, last: int) -> bool:
+    return any(
+        isinstance(node, ast.Assign)
+        and first < node.lineno < last
+        and any(isinstance(each, ast.Name) and each.id == name for each in store_targets(node))
+        for node in walk_own(place.root)
+    )
+
+
+def _judged(engine: Engine, capture: Capture, place: Place, sample: ast.expr | None) -> Iterator[Around]:
+    call = place.node
+    assert isinstance(call, ast.Call)
+    text = place.module.segment(call.func, 30)
+    changed = _mode_changed(place, call)
+    function = not _is_module(engine, capture)
+    if call.keywords and (function or not changed):
+        names = ", ".join(f"`{keyword.arg}=`" if keyword.arg else "`**`" for keyword in call.keywords)
+        yield _wrong(capture, place, f"`{text}` is graphed, and takes no keyword arguments ({names})",
+                     "pass the arguments by position, in the order of `sample_args`", Confidence.LIKELY)  # fmt: skip
+        return
+    if changed and not function:
+        yield _wrong(capture, place, f"`{text}` may have been graphed in another mode: then its original forward runs",
+                     "graph the module in the mode in which it is to run", Confidence.POSSIBLE)  # fmt: skip
+        return
+    if not isinstance(sample, (ast.Tuple, ast.List)) or any(isinstance(each, ast.Starred) for each in sample.elts):
+        return
+    if any(isinstance(each, ast.Starred) for each in call.args):
+        return
+    if len(call.args) != len(sample.elts):
+        yield _wrong(capture, place, f"`{text}` was graphed with {_count(len(sample.elts))}, and gets {len(call.args)}",
+                     "pass what `sample_args` held, in the same order", Confidence.LIKELY)  # fmt: skip
+        return
+    for given, made in zip(call.args, sample.elts, strict=True):
+        yield from _argument(capture, place, given, made)
+    yield from _twice(capture, place, text)
+
+
+def _argument(capture: Capture, place: Place, given: ast.expr, made: ast.expr) -> Iterator[Around]:
+    shown = place.module.segment(given, 30)
+    if isinstance(given, ast.Constant):
+        yield _wrong(capture, place.at(given), f"`{shown}` is no tensor; a graphed callable takes only tensors",
+                     "bind it before the callable is graphed", Confidence.CERTAIN)  # fmt: skip
+        return
+    mine, theirs = shape_of(place, given), shape_of(capture.place, made)
+    if mine is not None and theirs is not None and mine != theirs:
+        yield _wrong(capture, place.at(given), f"`{shown}` is {list(mine)}, and the sample was {list(theirs)}",
+                     "pad to the sample's shape, or graph one callable for each shape", Confidence.LIKELY)  # fmt: skip
+
+
+def _count(number: int) -> str:
+    return "1 argument" if number == 1 else f"{number} arguments"
+
+
+def _is_module(engine: Engine, capture: Capture) -> bool:
+    given = capture.argument("callables")
+    if given is None:
+        return True
+    found = list(options(value_at(engine, capture.place, given)))
+    return not found or not all(isinstance(option, Function) for option in found)
+
+
+def _mode_changed(place: Place, call: ast.Call) -> bool:
+    """``model.eval()`` or ``model.train(False)`` in the function before the call, after the module was graphed."""
+    name = dotted_name(call.func)
+    last = ""
+    for node in walk_own(place.root):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.lineno < call.lineno:
+            if node.func.attr in ("eval", "train") and dotted_name(node.func.value) == name:
+                last = node.func.attr
+    return last != ""
+
+
+def _twice(capture: Capture, place: Place, text: str) -> Iterator[Around]:
+    """``create_graph=True`` where the result's gradient is taken: a graphed backward has no derivative."""
+    for node in walk_own(place.root):
+        if not isinstance(node, ast.Call) or last_name(node.func) not in ("grad", "backward"):
+            continue
+        if node.lineno < place.line:
+            continue
+        for keyword in node.keywords:
+            if keyword.arg == "create_graph" and isinstance(keyword.value, ast.Constant) and keyword.value.value:
+                yield _wrong(capture, place.at(node), f"a second derivative through `{text}`, whose graphed backward "
+                             "has none", "call the original callable for the double backward",
+                             Confidence.LIKELY)  # fmt: skip
+
+
+def _wrong(capture: Capture, place: Place, message: str, help: str, confidence: Confidence) -> Around:
+    return report("CG905", place, message, "not as it was graphed", confidence, [capture], help=help,
+                  related=[capture.related("graphed here")])  # fmt: skip
