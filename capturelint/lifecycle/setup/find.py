@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from capturelint.findings import Around
-from capturelint.lifecycle.setup import distributed, graphed, many_graphs, warmup
+from capturelint.lifecycle.setup import distributed, graphed, many_graphs, threads, warmup
 from capturelint.lifecycle.setup.backwards import Backwards
 from capturelint.lifecycle.setup.captures import captures_of
 from capturelint.lifecycle.setup.places import Callers
@@ -19,8 +19,10 @@ def find(engine: Engine, reaches: list[Reach], max_graphs: int) -> Iterator[Arou
     """Each finding once, with every capture that it is about."""
     callers = Callers(engine)
     captures = captures_of(engine, reaches, callers)
-    reader, backwards = SeriesReader(Sources(engine, callers)), Backwards(engine)
+    sources = Sources(engine, callers)
+    reader, backwards = SeriesReader(sources), Backwards(engine)
     yield from many_graphs.find(captures, reader, max_graphs)
     yield from warmup.find(captures, backwards)
     yield from distributed.find(captures, backwards, reader)
     yield from graphed.find(engine, captures)
+    yield from threads.find(captures, sources)
