@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 
 
 class _Ordered(enum.Enum):
-    """An enum whose members are ordered as written, weakest first."""
+    """An enum whose members are ordered as written, weakest first. Millions of them are compared and hashed."""
 
-    @property
-    def rank(self) -> int:
-        return list(type(self)).index(self)
+    rank: int
+    __hash__ = object.__hash__  # members are what they are: their names need not be hashed
+
+    def __init__(self, *_: object) -> None:
+        self.rank = len(type(self).__members__)
 
     def __ge__(self, other: object) -> bool:
         return isinstance(other, type(self)) and self.rank >= other.rank

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -125,14 +125,19 @@ class ClassInfo:
             if not method.parameters() or method.is_static:
                 continue
             receiver = method.parameters()[0].arg
-            for attribute, node in _bindings_of(method.node, receiver):
+            nodes = [node for node in walk_own(method.node, into_nested=True) if isinstance(node, _BINDING)]
+            for attribute, node in _bindings_of(nodes, receiver):
                 self._stores.setdefault(attribute, []).append((method, node))
-            for attribute, node in mutations_of(method.node, receiver):
+            for attribute, node in mutations_of(nodes, receiver):
                 self._mutations.setdefault(attribute, []).append((method, node))
 
 
-def _bindings_of(function: ast.AST, receiver: str) -> Iterator[tuple[str, ast.AST]]:
-    for node in walk_own(function, into_nested=True):
+#: statements with targets, and calls, which may store and change too
+_BINDING = (ast.Call, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)
+
+
+def _bindings_of(nodes: Iterable[ast.AST], receiver: str) -> Iterator[tuple[str, ast.AST]]:
+    for node in nodes:
         for target in store_targets(node):
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == receiver:
                 yield target.attr, node
@@ -183,8 +188,12 @@ CHILDLESS = frozenset((ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue
 _PLAIN_FIELDS = frozenset(
     ("ctx", "op", "ops", "attr", "id", "arg", "type_comment", "kind", "level", "module", "is_async", "conversion")
 )
+#: lists that hold None or text among or in place of nodes
+_MIXED_LISTS = frozenset(("keys", "kw_defaults", "kwd_attrs", "type_ignores"))
 #: a class's fields that can hold nodes; looking at these only takes half the time of going through ``__dict__``
-_FIELDS = {cls: tuple(each for each in cls._fields if each not in _PLAIN_FIELDS) for cls in _NODES}
+_FIELDS = {
+    cls: tuple((each, each in _MIXED_LISTS) for each in cls._fields if each not in _PLAIN_FIELDS) for cls in _NODES
+}
 
 
 def children(node: ast.AST) -> list[ast.AST]:
@@ -193,11 +202,13 @@ def children(node: ast.AST) -> list[ast.AST]:
         return []
     found: list[ast.AST] = []
     held = node.__dict__
-    for name in _FIELDS[node.__class__]:
+    for name, mixed in _FIELDS[node.__class__]:
         value = held.get(name)
         if value.__class__ is list:
-            if value:
-                found.extend([item for item in value if item.__class__ in _NODES])
+            if mixed:
+                found += [item for item in value if item.__class__ in _NODES]
+            elif value:
+                found += value
         elif value.__class__ in _NODES:
             found.append(value)
     return found
@@ -209,7 +220,9 @@ def walk_own(node: ast.AST, *, into_nested: bool = False) -> Iterator[ast.AST]:
     while stack:
         child = stack.pop()
         yield child
-        if child.__class__ not in CHILDLESS and (into_nested or not isinstance(child, _SCOPES)):
+        if child.__class__ is ast.Attribute:  # the most common of all
+            stack.append(child.value)
+        elif child.__class__ not in CHILDLESS and (into_nested or not isinstance(child, _SCOPES)):
             below = children(child)
             below.reverse()
             stack += below
@@ -236,15 +249,15 @@ def dotted_name(node: ast.AST) -> str | None:
     return ".".join(reversed(parts))
 
 
-def mutations_of(function: ast.AST, receiver: str) -> Iterator[tuple[str, ast.AST]]:
-    """Statements that change a container in an attribute: ``self.xs.append(v)`` and ``self.d[k] = v``."""
+def mutations_of(nodes: Iterable[ast.AST], receiver: str) -> Iterator[tuple[str, ast.AST]]:
+    """Nodes that change a container in an attribute: ``self.xs.append(v)`` and ``self.d[k] = v``."""
 
     def attribute(node: ast.expr) -> str | None:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == receiver:
             return node.attr
         return None
 
-    for node in walk_own(function, into_nested=True):
+    for node in nodes:
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 if isinstance(target, ast.Subscript) and (name := attribute(target.value)):

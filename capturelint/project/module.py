@@ -47,11 +47,8 @@ class Module:
     star_imports: list[ImportedName] = field(default_factory=list)
     functions: dict[int, FunctionInfo] = field(default_factory=dict)
     classes: dict[int, ClassInfo] = field(default_factory=dict)
-    #: kept here by those who work them out: what each function binds, and what it returns, by its node's identity
-    bindings: dict[int, Any] = field(default_factory=dict)
-    returns: dict[int, list[ast.AST]] = field(default_factory=dict)
-    #: the ``with torch.device(...)`` blocks of a function or of the module, by the node's identity
-    device_blocks: dict[int, list[tuple[int, int, ast.expr]]] = field(default_factory=dict)
+    #: kept here by those who work it out: what the code of the module and of each function binds, by node identity
+    own_code: dict[int, Any] = field(default_factory=dict)
     _uses: Uses | None = None
     _lines: list[str] | None = None
 

@@ -30,7 +30,8 @@ class Project:
         self._directories = _directories_of(self._by_path, root)
         self._names: dict[Path, tuple[str, bool]] = {}
         self._modules: dict[Path, Module | None] = {}
-        self._bytes: dict[Path, bytes] = {}
+        #: by identity of the file, which ``files`` keeps: a path takes long to hash, and bytes are asked for often
+        self._bytes: dict[int, bytes] = {}
         self._import_roots: list[Path] | None = None
         self._resolved: dict[str, Path | None] = {}
         self._subclasses: dict[str, list[ClassInfo]] = {}
@@ -40,14 +41,16 @@ class Project:
 
     def module_at(self, path: Path) -> Module | None:
         """The module in a file, or None when it cannot be read or parsed (then there is a diagnostic)."""
-        if path not in self._modules:
-            self._modules[path] = None
-            file = self._by_path[path]
-            name, is_package = self._module_name(path)
-            try:
-                self._modules[path] = parse_module(file, name, is_package)
-            except SourceError as error:
-                self.diagnostics[file.display] = Diagnostic(error.path, error.line, str(error))
+        known = self._modules.get(path)
+        if known is not None or path in self._modules:
+            return known
+        self._modules[path] = None
+        file = self._by_path[path]
+        name, is_package = self._module_name(path)
+        try:
+            self._modules[path] = parse_module(file, name, is_package)
+        except SourceError as error:
+            self.diagnostics[file.display] = Diagnostic(error.path, error.line, str(error))
         return self._modules[path]
 
     def _module_name(self, path: Path) -> tuple[str, bool]:
@@ -136,14 +139,14 @@ class Project:
 
     def content(self, file: SourceFile) -> bytes:
         """A file's bytes, read once; empty when it cannot be read (a diagnostic says so)."""
-        data = self._bytes.get(file.path)
+        data = self._bytes.get(id(file))
         if data is None:
             try:
                 data = file.read()
             except SourceError as error:
                 self.diagnostics[file.display] = Diagnostic(error.path, error.line, str(error))
                 data = b""
-            self._bytes[file.path] = data
+            self._bytes[id(file)] = data
         return data
 
     def modules(self, files: Iterable[SourceFile], limit: int | None = None) -> list[Module]:
@@ -159,9 +162,10 @@ class Project:
         if name not in self._subclasses:
             found: list[ClassInfo] = []
             derived = self.search.deriving(name)
-            for file in dict.fromkeys(file for file, _ in derived):
+            few = derived if len(derived) <= _MAX_SUBCLASSES else []
+            for file in dict.fromkeys(file for file, _ in few):
                 module = self.module_at(file.path)
-                if module is None or len(derived) > _MAX_SUBCLASSES:
+                if module is None:
                     continue
                 wanted = {cls for each, cls in derived if each is file}
                 for info in module.classes.values():

@@ -54,6 +54,8 @@ def find_uses(tree: ast.Module, functions: dict[int, FunctionInfo]) -> Uses:
             if isinstance(node, (ast.With, ast.AsyncWith)):
                 uses.withs.append((holder, node))
         for child in children(node):
+            while child.__class__ is ast.Attribute:
+                child = child.value
             if child.__class__ not in CHILDLESS:
                 stack.append((child, holder))
             elif child.__class__ is ast.Global and holder is not None:

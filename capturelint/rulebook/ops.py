@@ -60,6 +60,7 @@ class OpTable:
         self._predicates: dict[str, Predicate] = {}
         self._optimizers: dict[str, OptimizerSpec] = {}
         self._found: dict[str, OpSpec | None] = {}
+        self._module_classes: frozenset[str] | None = None
 
     @property
     def predicates(self) -> Mapping[str, Predicate]:
@@ -72,7 +73,9 @@ class OpTable:
     @property
     def module_classes(self) -> frozenset[str]:
         """Dotted names of torch's own ``nn.Module`` classes."""
-        return frozenset(self._forwards)
+        if self._module_classes is None:
+            self._module_classes = frozenset(self._forwards)
+        return self._module_classes
 
     @property
     def bases(self) -> Mapping[str, str]:
@@ -171,6 +174,7 @@ class OpTable:
 
     def add(self, reader: Reader) -> None:
         """Adds one file. Raises RulebookError where a name is given twice."""
+        self._module_classes = None
         for key, row in reader.rows("ops"):
             names, entry = reader.op(key, row)
             for name in names:

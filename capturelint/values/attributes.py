@@ -26,6 +26,7 @@ from capturelint.values.domain import (
     Partial,
     Sequence,
     Tensor,
+    Union,
     Unknown,
     Value,
     element_of,
@@ -47,6 +48,8 @@ def get(value: Value, name: str, frame: Frame, node: ast.AST | None = None) -> V
     """``value.name``; a property read inside a region (at ``node``) runs there."""
     if name in ("is_cuda", "is_cpu") and frame.in_region and _is_on_device(value):
         return Host(const=name == "is_cuda", kind="bool")
+    if value.__class__ is not Union:
+        return _get(value, name, frame, node)
     return join(*(_get(option, name, frame, node) for option in _alternatives(value)))
 
 

@@ -217,8 +217,9 @@ def _decorations(engine: Engine, info: FunctionInfo) -> list[Arguments]:
         return []
     found: list[Arguments] = []
     needle = f"@{name}" if info.parent is None else name
-    modules = [info.module, *engine.project.modules(engine.project.search.mentioning(name), _MAX_FILES)]
-    for module in dict.fromkeys(modules):
+    search = engine.project.search
+    knowing = search.containing(name, needle) if len(search.mentioning(name)) <= _MAX_FILES else []
+    for module in dict.fromkeys([info.module, *engine.project.modules(knowing)]):
         if needle not in module.source:
             continue
         decorated: list[FunctionInfo | ClassInfo] = [*module.all_functions(), *module.classes.values()]

@@ -6,11 +6,13 @@ All values are immutable and hashable; ``why`` explains a value and takes no par
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import field, replace
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from capturelint.model import Confidence
+from capturelint.values.immutable import immutable
 
 if TYPE_CHECKING:
     import ast
@@ -34,15 +36,17 @@ class Device(enum.Enum):
     HOST = "host"
     UNKNOWN = "unknown"
 
+    __hash__ = object.__hash__
 
-@dataclass(frozen=True, slots=True)
+
+@immutable
 class Value:
     """Base class; ``why`` says where the value's type comes from, for ``--verbose``."""
 
     why: str = field(default="", compare=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Unknown(Value):
     """Nothing is known. ``parameter`` names the parameter that it came in by; ``tensor_like``: a region's own one."""
 
@@ -50,7 +54,7 @@ class Unknown(Value):
     tensor_like: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Tensor(Value):
     """A tensor. ``confidence`` says how sure ``device`` is; ``rank`` and ``dtype`` are None where not known.
 
@@ -71,14 +75,14 @@ class Tensor(Value):
         return self.device is Device.DEVICE
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Read(Value):
     """A host scalar that was read from the device: the result of ``.item()`` and friends."""
 
     confidence: Confidence = Confidence.CERTAIN
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Host(Value):
     """A host value: a number, a string, None, a dtype. ``const`` is its value where known (hashable).
 
@@ -99,7 +103,7 @@ class Host(Value):
         return None if self.const is MISSING else bool(self.const)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DeviceValue(Value):
     """A ``torch.device``, or a string or index that names one."""
 
@@ -107,12 +111,12 @@ class DeviceValue(Value):
     confidence: Confidence = Confidence.CERTAIN
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DType(Value):
     kind: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Sequence(Value):
     """A list, tuple or set. ``items`` where the length is known, ``element`` the join of all."""
 
@@ -122,7 +126,7 @@ class Sequence(Value):
     changing: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Mapping(Value):
     """A dictionary; ``items`` holds the entries with constant keys, ``element`` the join of all values."""
 
@@ -134,7 +138,7 @@ class Mapping(Value):
         return next((value for name, value in self.items if name == key and type(name) is type(key)), None)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Instance(Value):
     """An object of a class of the project, made at ``site``. ``exact`` is False where a subclass may be meant."""
 
@@ -142,7 +146,7 @@ class Instance(Value):
     exact: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MadeAt:
     """Where the code that makes an object stands."""
 
@@ -150,7 +154,7 @@ class MadeAt:
     node: ast.AST
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ExternalInstance(Value):
     """An object of a third-party class, such as ``torch.cuda.Stream``; ``arguments`` as its constructor got them.
 
@@ -165,24 +169,24 @@ class ExternalInstance(Value):
         return dict(self.arguments).get(name)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class External(Value):
     """A module, function, class or constant of a third-party package, by dotted name."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ModuleValue(Value):
     module: Module
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ClassValue(Value):
     info: ClassInfo
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Function(Value):
     """A function of the project, with the scope that it closes over and the object that it is bound to."""
 
@@ -195,7 +199,7 @@ class Function(Value):
     virtual: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BoundExternal(Value):
     """A method of a tensor or of a third-party object: ``path`` is ``torch.Tensor.item`` and the like."""
 
@@ -203,14 +207,14 @@ class BoundExternal(Value):
     receiver: Value
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Partial(Value):
     function: Value
     arguments: tuple[Value, ...] = ()
     keywords: tuple[tuple[str, Value], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Launcher(Value):
     """A Triton kernel with its grid: ``kernel[grid]``."""
 
@@ -218,7 +222,7 @@ class Launcher(Value):
     grid: Value
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Union(Value):
     options: tuple[Value, ...] = ()
 
@@ -231,24 +235,30 @@ _MAX_OPTIONS = 6
 _MAX_CALLABLES = 24
 
 
-def options(value: Value | None) -> Iterator[Value]:
+def options(value: Value | None) -> tuple[Value, ...]:
     """The alternatives of a value; a plain value is its own only one."""
     if isinstance(value, Union):
-        yield from value.options
-    elif value is not None:
-        yield value
+        return value.options
+    return (value,) if value is not None else ()
 
 
 def join(*values: Value | None) -> Value:
     """The least value that covers all of ``values``; more than a handful of alternatives become unknown."""
-    found: list[Value] = []
-    for value in values:
-        for option in options(value):
-            _add(found, option)
+    if len(values) == 1 and values[0] is not None and values[0].__class__ is not Union:
+        return values[0]
+    first = values[0] if values else None
+    found: list[Value] = list(options(first))
+    whole = len(found)
+    for value in values[1:]:
+        if value is not first:
+            for option in options(value):
+                _add(found, option)
     if not found:
         return UNKNOWN
     if len(found) == 1:
         return found[0]
+    if whole == len(found) and first is not None and all(map(is_, found, options(first))):
+        return first
     callables = sum(isinstance(option, (Function, Instance, ClassValue, Partial)) for option in found)
     if len(found) - callables > _MAX_OPTIONS or callables > _MAX_CALLABLES:
         kept = [option for option in found if isinstance(option, (Tensor, Read))]
@@ -257,13 +267,18 @@ def join(*values: Value | None) -> Value:
 
 
 def _add(found: list[Value], option: Value) -> None:
+    kind = option.__class__
+    merge = _MERGERS.get(kind)
     for index, other in enumerate(found):
-        if option == other:
+        if other is option:
             return
-        merged = _merge(other, option)
-        if merged is not None:
-            found[index] = merged
-            return
+        if other.__class__ is kind:  # values of two sorts are neither equal nor one
+            if option == other:
+                return
+            merged = merge(other, option) if merge is not None else None
+            if merged is not None:
+                found[index] = merged
+                return
     found.append(option)
 
 
@@ -274,53 +289,72 @@ def _either(left: Confidence, right: Confidence) -> Confidence:
     return min(left, right)
 
 
-def _merge(left: Value, right: Value) -> Value | None:
-    """One value for two of the same sort, or None where both must be kept."""
-    if isinstance(left, Tensor) and isinstance(right, Tensor) and left.device is right.device:
-        return replace(
-            left,
-            confidence=_either(left.confidence, right.confidence),
-            dtype=left.dtype if left.dtype == right.dtype else None,
-            rank=left.rank if left.rank == right.rank else None,
-            pinned=left.pinned and right.pinned,
-            changing=left.changing or right.changing,
-            stored=left.stored and right.stored,
-        )
-    if isinstance(left, Read) and isinstance(right, Read):
-        return left
-    if isinstance(left, Host) and isinstance(right, Host) and not left.is_none and not right.is_none:
-        if isinstance(left.const, str) and isinstance(right.const, str):
-            return None
-        return Host(
-            changing=left.changing or right.changing,
-            shape=left.shape and right.shape,
-            kind=left.kind if left.kind == right.kind else None,
-            why=left.why,
-        )
-    if isinstance(left, Sequence) and isinstance(right, Sequence):
-        if left.kind == right.kind and not (left.changing or right.changing):
-            for bare, full in ((left, right), (right, left)):
-                if bare.items is None and bare.element is None:
-                    return full  # `tuple` as an annotation says nothing of what is inside
-        if left.items is not None and right.items is not None and len(left.items) == len(right.items):
-            joined = tuple(join(a, b) for a, b in zip(left.items, right.items, strict=True))
-            return Sequence(left.kind, joined, None, left.changing or right.changing, why=left.why)
-        inside = (*(left.items or ()), left.element, *(right.items or ()), right.element)
-        element = join(*inside) if any(each is not None for each in inside) else None
-        return Sequence(left.kind, None, element, left.changing or right.changing, why=left.why)
-    if isinstance(left, Mapping) and isinstance(right, Mapping):
-        keys = [key for key, _ in left.items] + [key for key, _ in right.items if left.get(key) is None]
-        merged = tuple((key, join(left.get(key), right.get(key))) for key in keys[:64])
-        element = join(left.element, right.element) if left.element or right.element else None
-        return Mapping(merged, element, left.complete and right.complete, why=left.why)
-    if isinstance(left, DeviceValue) and isinstance(right, DeviceValue):
-        same = left.device is right.device
-        return DeviceValue(left.device if same else Device.UNKNOWN, min(left.confidence, right.confidence))
-    if isinstance(left, DType) and isinstance(right, DType):
-        return DType()
-    if isinstance(left, Instance) and isinstance(right, Instance) and left.site is right.site:
-        return replace(left, exact=left.exact and right.exact)
-    return Unknown() if isinstance(left, Unknown) and isinstance(right, Unknown) else None
+def _merge_tensors(left: Tensor, right: Tensor) -> Value | None:
+    if left.device is not right.device:
+        return None
+    return replace(
+        left,
+        confidence=_either(left.confidence, right.confidence),
+        dtype=left.dtype if left.dtype == right.dtype else None,
+        rank=left.rank if left.rank == right.rank else None,
+        pinned=left.pinned and right.pinned,
+        changing=left.changing or right.changing,
+        stored=left.stored and right.stored,
+    )
+
+
+def _merge_hosts(left: Host, right: Host) -> Value | None:
+    if left.is_none or right.is_none or (isinstance(left.const, str) and isinstance(right.const, str)):
+        return None
+    return Host(
+        changing=left.changing or right.changing,
+        shape=left.shape and right.shape,
+        kind=left.kind if left.kind == right.kind else None,
+        why=left.why,
+    )
+
+
+def _merge_sequences(left: Sequence, right: Sequence) -> Value:
+    if left.kind == right.kind and not (left.changing or right.changing):
+        for bare, full in ((left, right), (right, left)):
+            if bare.items is None and bare.element is None:
+                return full  # `tuple` as an annotation says nothing of what is inside
+    if left.items is not None and right.items is not None and len(left.items) == len(right.items):
+        joined = tuple(join(a, b) for a, b in zip(left.items, right.items, strict=True))
+        return Sequence(left.kind, joined, None, left.changing or right.changing, why=left.why)
+    inside = (*(left.items or ()), left.element, *(right.items or ()), right.element)
+    element = join(*inside) if any(each is not None for each in inside) else None
+    return Sequence(left.kind, None, element, left.changing or right.changing, why=left.why)
+
+
+def _merge_mappings(left: Mapping, right: Mapping) -> Value:
+    keys = [key for key, _ in left.items] + [key for key, _ in right.items if left.get(key) is None]
+    merged = tuple((key, join(left.get(key), right.get(key))) for key in keys[:64])
+    element = join(left.element, right.element) if left.element or right.element else None
+    return Mapping(merged, element, left.complete and right.complete, why=left.why)
+
+
+def _merge_devices(left: DeviceValue, right: DeviceValue) -> Value:
+    same = left.device is right.device
+    return DeviceValue(left.device if same else Device.UNKNOWN, min(left.confidence, right.confidence))
+
+
+def _merge_instances(left: Instance, right: Instance) -> Value | None:
+    return replace(left, exact=left.exact and right.exact) if left.site is right.site else None
+
+
+#: one value for two of the same sort; None, or no entry, where both must be kept
+_MERGERS: dict[type[Value], Callable[[Any, Any], Value | None]] = {
+    Tensor: _merge_tensors,
+    Read: lambda left, right: left,
+    Host: _merge_hosts,
+    Sequence: _merge_sequences,
+    Mapping: _merge_mappings,
+    DeviceValue: _merge_devices,
+    DType: lambda left, right: DType(),
+    Instance: _merge_instances,
+    Unknown: lambda left, right: Unknown(),
+}
 
 
 def tensors(value: Value | None) -> Iterator[Tensor]:

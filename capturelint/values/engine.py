@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
 from capturelint.model import Frame as CallFrame
-from capturelint.project.definitions import ClassInfo, FunctionInfo, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import ImportedName, Module
 from capturelint.values import annotated, arguments, hierarchy
 from capturelint.values.devices import device_of
@@ -65,7 +65,10 @@ class Engine:
     enters_possible: bool = False
     host_depth: int = 0
     parameter_depth: int = 0
+    _modules: dict[Module, LazyScope] = field(default_factory=dict)
     _scopes: dict[Key, LazyScope] = field(default_factory=dict)
+    #: one frame for all expressions of a scope outside regions
+    _frames: dict[LazyScope, Frame] = field(default_factory=dict)
     _sites: dict[Key, Site] = field(default_factory=dict)
     solver: Solver = field(default_factory=Solver)
     #: operators of the project's own, by namespace and name
@@ -83,10 +86,11 @@ class Engine:
     # -- names -------------------------------------------------------------------------------------------------------
 
     def module_scope(self, module: Module) -> LazyScope:
-        key = ("module", module)
-        if key not in self._scopes:
-            self._scopes[key] = LazyScope(module, None, self._binding_value, self._no_parameter, self.solver)
-        return self._scopes[key]
+        scope = self._modules.get(module)
+        if scope is None:
+            scope = LazyScope(module, None, self._binding_value, self._no_parameter, self.solver)
+            self._modules[module] = scope
+        return scope
 
     def function_scope(
         self,
@@ -96,14 +100,15 @@ class Engine:
     ) -> LazyScope:
         """The lazily evaluated names of ``info``, with what is known of its parameters."""
         known = dict(bound or {})
-        key = ("function", info, tuple(known.items()), parent)
-        if key not in self._scopes:
+        key = (info, tuple(known.items()), parent)
+        scope = self._scopes.get(key)
+        if scope is None:
             if parent is None and info.parent is not None:
                 parent = self.function_scope(info.parent, self.receiver_of(info.parent))
-            self._scopes[key] = LazyScope(
+            scope = self._scopes[key] = LazyScope(
                 info.module, info, self._binding_value, self._resolve_parameter, self.solver, parent, known
             )
-        return self._scopes[key]
+        return scope
 
     def scope_of(self, info: FunctionInfo | None, module: Module) -> LazyScope:
         """The names of a function that is looked at on its own, or of the module where there is none."""
@@ -193,11 +198,15 @@ class Engine:
         self.host_depth += 1
         step = 1 if self.host_depth % _DEPTHS_A_LEVEL == 0 else 0
         self.solver.level += step
+        frame = self._frames.get(scope)
+        if frame is None:
+            frame = self._frames[scope] = self.frame_for(scope)
+        outer = frame.default_device, frame.confidence
         try:
-            frame = self.frame_for(scope)
-            frame.default_device = self._default_device(scope, node)
+            frame.default_device, frame.confidence = self._default_device(scope, node), Confidence.CERTAIN
             return evaluate(node, frame)
         finally:
+            frame.default_device, frame.confidence = outer
             self.host_depth -= 1
             self.solver.level -= step
 
@@ -206,7 +215,7 @@ class Engine:
 
         Models are often built under such a block that their loader opens, so a module's construction tells nothing.
         """
-        for first, last, expression in scope.device_blocks():
+        for first, last, expression in scope.code.device_blocks:
             if first < node.lineno <= last:
                 named = device_of(self.evaluate_in(scope, expression))
                 if named is not None:
@@ -268,12 +277,11 @@ class Engine:
         """What a function of the project returns outside regions: the join of its return expressions."""
         info = function.info
         bound = arguments.bind(self, function, given)
-        key = (info, tuple(bound.items()), function.scope)
         if self.host_depth > _MAX_HOST_DEPTH:
             self.solver.cut_short()
             return UNKNOWN
-        scope = self.function_scope(info, bound, function.scope)
-        result = self.solver.answer(("call", *key), lambda: self._returned(info, scope))
+        scope = self.function_scope(info, bound, function.scope)  # one for the same function, arguments and closure
+        result = self.solver.answer(("call", scope), lambda: self._returned(info, scope))
         return result if result is not None else UNKNOWN
 
     def _returned(self, info: FunctionInfo, scope: LazyScope) -> Value:
@@ -282,11 +290,7 @@ class Engine:
         returned: list[Value] = []
         yielded: list[Value] = []
         generator = False
-        leaving = info.module.returns.get(id(info.node))
-        if leaving is None:
-            leaving = [n for n in walk_own(info.node) if isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom))]
-            info.module.returns[id(info.node)] = leaving
-        for node in leaving:
+        for node in scope.code.leaving:
             if isinstance(node, ast.Return):
                 returned.append(self.evaluate_in(scope, node.value) if node.value is not None else NONE)
             elif isinstance(node, ast.Yield):
@@ -370,10 +374,11 @@ class Engine:
             return self.host_call(function, given)
         bound = arguments.bind(self, function, given)
         key: Key = (info, function.scope, tuple(bound.items()), frame.default_device, frame.context.compiled)
-        if key not in self.contexts and len(self.by_function.get(info, ())) >= _MAX_CONTEXTS:
+        context = self.contexts.get(key)
+        if context is None and len(self.by_function.get(info, ())) >= _MAX_CONTEXTS:
             bound = arguments.widened(self, function, bound)
             key = (info, function.scope, tuple(bound.items()), "widened", frame.context.compiled)
-        context = self.contexts.get(key)
+            context = self.contexts.get(key)
         fresh = context is None
         if context is None:
             context = self.open_context(key, info.module, info.qualname, info, info.node)

@@ -94,8 +94,8 @@ def _constant(node: ast.Constant, frame: Frame) -> Value:
 def _name(node: ast.Name, frame: Frame) -> Value:
     if isinstance(frame.scope, Scope) and frame.scope.names is not None and node.id in frame.scope.names:
         return frame.scope.names[node.id]
-    holder = frame.scope.holder_of(node.id)
     if frame.context is not None:
+        holder = frame.scope.holder_of(node.id)
         owner: object = holder if holder is not None else frame.module
         frame.context.names_read.add((owner, node.id))
     return frame.engine.name(node.id, frame)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import CHILDLESS, FunctionInfo, last_name, walk_own
 from capturelint.project.module import ImportedName, Module, imported_names
 from capturelint.values.domain import UNKNOWN, Mapping, Sequence, Value, element_of, join
 from capturelint.values.solver import Solver
@@ -32,7 +32,55 @@ class Binding:
     imported: ImportedName | None = None
 
 
-def bindings_of(node: ast.AST) -> dict[str, list[Binding]]:
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
+class OwnCode:
+    """What the own code of a function (or module) says, whatever it is called with; found in one walk.
+
+    ``bindings``: all that binds or changes a name. ``names``: what is bound, parameters included. ``leaving``: its
+    ``return`` and ``yield``. ``device_blocks``: ``with torch.device(...)``, as first line, last line and the device.
+    """
+
+    bindings: dict[str, list[Binding]]
+    parameters: frozenset[str]
+    names: frozenset[str]
+    leaving: list[ast.AST]
+    device_blocks: list[tuple[int, int, ast.expr]]
+
+
+def own_code(module: Module, function: FunctionInfo | None) -> OwnCode:
+    node = function.node if function is not None else module.tree
+    known: OwnCode | None = module.own_code.get(id(node))
+    if known is None:
+        known = module.own_code[id(node)] = _read(node, function)
+    return known
+
+
+def _read(node: ast.AST, function: FunctionInfo | None) -> OwnCode:
+    nodes = [each for each in walk_own(node) if each.__class__ not in CHILDLESS]
+    bindings = bindings_of(nodes)
+    parameters: frozenset[str] = frozenset()
+    if function is not None:
+        given = function.node.args
+        extra = (each.arg for each in (given.vararg, given.kwarg) if each is not None)
+        parameters = frozenset((*(each.arg for each in function.parameters()), *extra))
+    # `torch.add(x, y)` and `CACHE[key] = x` bind nothing: they change (or call) what is bound elsewhere
+    bound = (name for name, ways in bindings.items() if any(not way.kind.startswith("mutate") for way in ways))
+    return OwnCode(
+        bindings,
+        parameters,
+        parameters.union(bound),
+        [each for each in nodes if isinstance(each, (ast.Return, ast.Yield, ast.YieldFrom))],
+        [
+            (each.lineno, each.end_lineno or each.lineno, item.context_expr)
+            for each in nodes
+            if isinstance(each, (ast.With, ast.AsyncWith))
+            for item in each.items
+            if "device" in last_name(item.context_expr).lower()
+        ],
+    )
+
+
+def bindings_of(nodes: list[ast.AST]) -> dict[str, list[Binding]]:
     """Everything that a function's (or module's) own code binds, by name."""
     found: dict[str, list[Binding]] = {}
 
@@ -48,9 +96,9 @@ def bindings_of(node: ast.AST) -> dict[str, list[Binding]]:
         elif isinstance(part, ast.Starred):
             target(part.value, kind, value, path)
 
-    fallbacks = _fallbacks(node)
-    for child in walk_own(node):
-        if id(child) in fallbacks:
+    fallbacks = _fallbacks(nodes)
+    for child in nodes:
+        if not isinstance(child, _BINDING) or id(child) in fallbacks:
             continue
         if isinstance(child, ast.Assign):
             for each in child.targets:
@@ -83,10 +131,16 @@ def bindings_of(node: ast.AST) -> dict[str, list[Binding]]:
     return found
 
 
-def _fallbacks(node: ast.AST) -> set[int]:
+_BINDING = (
+    ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.Call,
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom,
+)  # fmt: skip
+
+
+def _fallbacks(nodes: list[ast.AST]) -> set[int]:
     """Statements that run only where an import fails: a machine that captures has its optional packages."""
     found: set[int] = set()
-    for child in walk_own(node):
+    for child in nodes:
         if isinstance(child, ast.Try) and any(isinstance(each, (ast.Import, ast.ImportFrom)) for each in child.body):
             for handler in child.handlers:
                 names = {last_name(each) for each in _exceptions(handler)}
@@ -116,51 +170,18 @@ class LazyScope:
     parent: LazyScope | Scope | None = None
     arguments: dict[str, Value] = field(default_factory=dict)
     names: None = None
-    _bindings: dict[str, list[Binding]] | None = None
-    _bound_names: set[str] | None = None
+    _code: OwnCode | None = None
     #: what nested functions bind with ``nonlocal``
     _bound: dict[str, Value] = field(default_factory=dict)
 
     @property
-    def bindings(self) -> dict[str, list[Binding]]:
-        if self._bindings is None:
-            node = self.function.node if self.function is not None else self.module.tree
-            known = self.module.bindings.get(id(node))
-            if known is None:
-                known = self.module.bindings[id(node)] = bindings_of(node)
-            self._bindings = known
-        return self._bindings
-
-    def device_blocks(self) -> list[tuple[int, int, ast.expr]]:
-        """``with torch.device(...):`` blocks of the function itself: first line, last line, the device."""
-        node = self.function.node if self.function is not None else self.module.tree
-        known = self.module.device_blocks.get(id(node))
-        if known is None:
-            known = self.module.device_blocks[id(node)] = [
-                (each.lineno, each.end_lineno or each.lineno, item.context_expr)
-                for each in walk_own(node)
-                if isinstance(each, (ast.With, ast.AsyncWith))
-                for item in each.items
-                if "device" in last_name(item.context_expr).lower()
-            ]
-        return known
-
-    def parameter_names(self) -> set[str]:
-        if self.function is None:
-            return set()
-        arguments = self.function.node.args
-        names = {each.arg for each in self.function.parameters()}
-        return names | {each.arg for each in (arguments.vararg, arguments.kwarg) if each is not None}
+    def code(self) -> OwnCode:
+        if self._code is None:
+            self._code = own_code(self.module, self.function)
+        return self._code
 
     def binds(self, name: str) -> bool:
-        if self._bound_names is None:
-            # `torch.add(x, y)` and `CACHE[key] = x` bind nothing: they change (or call) what is bound elsewhere
-            self._bound_names = self.parameter_names() | {
-                each
-                for each, found in self.bindings.items()
-                if any(not binding.kind.startswith("mutate") for binding in found)
-            }
-        return name in self._bound_names or name in self.arguments
+        return name in self.code.names or name in self.arguments
 
     def lookup(self, name: str) -> Value | None:
         """What ``name`` may be bound to in this function or an enclosing one."""
@@ -174,9 +195,9 @@ class LazyScope:
         value: Value | None = None
         if name in self.arguments:
             value = self.arguments[name]
-        elif name in self.parameter_names():
+        elif name in self.code.parameters:
             value = self.resolve_parameter(self, name)
-        bindings = self.bindings.get(name, [])[:_MAX_BINDINGS]
+        bindings = self.code.bindings.get(name, [])[:_MAX_BINDINGS]
         if value is not None or any(binding.kind != "augment" for binding in bindings):
             # `x += 1` keeps what x is: a tensor is changed in place, a number stays one
             bindings = [binding for binding in bindings if binding.kind != "augment"]
