@@ -175,9 +175,9 @@ class _Walk:
         if (Place(holder, name), path) in self.seen:
             return
         self.seen.add((Place(holder, name), path))
-        for binding in scope.bindings.get(name, []):
+        for binding in scope.code.bindings.get(name, []):
             stores.follow_binding(binding, path, lambda node, at: self.expression(holder, module, node, at))
-        if name in scope.parameter_names() and name not in self.engine.receiver_of(holder):
+        if name in scope.code.parameters and name not in self.engine.receiver_of(holder):
             for site in self.origins.callers(holder):
                 for given in argument(holder, site, name):
                     self.expression(site.holder, site.module, given, path)
