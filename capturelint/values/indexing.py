@@ -99,12 +99,23 @@ def _mapping_item(base: Mapping, index: Value) -> Value:
 
 
 def parts_of(index_node: ast.expr, index: Value) -> Iterator[tuple[ast.expr, Value]]:
-    """The parts of an index: ``x[a, b]`` has two."""
-    if isinstance(index_node, ast.Tuple) and isinstance(index, Sequence) and index.items is not None:
-        if len(index.items) == len(index_node.elts):
-            yield from zip(index_node.elts, index.items, strict=False)
-            return
+    """The parts of an index: ``x[a, b]`` has two, and so has ``x[[a, b]]`` where torch takes the list for a tuple."""
+    if isinstance(index, Sequence) and index.items is not None and (index.kind == "tuple" or _acts_as_tuple(index)):
+        written = isinstance(index_node, (ast.Tuple, ast.List)) and len(index.items) == len(index_node.elts)
+        nodes = index_node.elts if written and isinstance(index_node, (ast.Tuple, ast.List)) else ()
+        yield from zip(nodes or [index_node] * len(index.items), index.items, strict=True)
+        return
     yield index_node, index
+
+
+def _acts_as_tuple(index: Sequence) -> bool:
+    """A short list that holds a tensor, a slice, None or another list: torch takes it apart as it does a tuple."""
+    items = index.items or ()
+    return index.kind == "list" and any(
+        isinstance(option, (Tensor, Sequence)) or (isinstance(option, Host) and (option.is_none or option.kind == "slice"))
+        for item in items
+        for option in options(item)
+    )
 
 
 def _indexed(base: Tensor, index_node: ast.expr, index: Value) -> Value:
@@ -167,34 +178,27 @@ def _index_effects(node: ast.expr, value: Value, *, reads: bool) -> Iterator[Eff
     # where a tensor may be the index too, a list is another way's value
     sure_of_list = Confidence.POSSIBLE if any(True for _ in tensors(value)) else Confidence.CERTAIN
     for option in options(value):
-        if isinstance(option, Sequence) and option.kind in ("list", "range") and not _all_slices(option):
-            if any(True for item in (*(option.items or ()), option.element) for _ in tensors(item)):
-                sure = next((c for c in map(device_confidence, option.items or (option.element,)) if c), None)
-                if sure is not None:
-                    sure = min(sure, sure_of_list, key=lambda each: each.rank)
-                    yield Effect("host-read", sure, "tensors in an index list")
+        if isinstance(option, Sequence) and option.kind in ("list", "range"):
+            if any(True for _ in tensors(option.element)):
+                continue  # a list that torch takes for a tuple, of tensors that are not known one by one
             yield Effect("host-to-device", sure_of_list, f"a {option.kind} as index", "index")
         elif isinstance(option, ExternalInstance) and option.cls == "numpy.ndarray":
             yield Effect("host-to-device", sure_of_list, "a NumPy array as index", "index")
-
-
-def _all_slices(option: Sequence) -> bool:
-    return bool(option.items) and all(isinstance(i, Host) and i.kind == "slice" for i in option.items or ())
 
 
 def _tensor_index(index: Tensor, reads: bool) -> Iterator[Effect]:
     if index.device is Device.HOST:
         if index.rank == 0:
             return  # read on the host, which is at hand
-        if not (index.dtype == "bool" and not reads):
-            yield Effect("host-to-device", index.confidence, "a CPU tensor as index", "index")
+        yield Effect("host-to-device", index.confidence, "a CPU tensor as index", "index")
         return
     sure = index.confidence if index.on_device else Confidence.POSSIBLE
-    if index.dtype == "bool":
+    if index.rank == 0:
+        what = "mask" if index.dtype == "bool" else "tensor"
+        yield Effect("size-from-tensor", sure, f"a 0-d {what} as index", "index")
+    elif index.dtype == "bool":
         if reads:
             yield Effect("dynamic-shape", sure, "a boolean mask", "index")
-    elif index.rank == 0 and index.dtype != "bool" and index.dtype is not None:
-        yield Effect("size-from-tensor", sure, "a 0-d tensor as index", "index")
 
 
 def write_item(target: ast.Subscript, value: Value, frame: Frame, *, augmented: bool) -> None:
@@ -263,16 +267,20 @@ def _write_effects(
         yield from _index_effects(node, part, reads=augmented)
     kinds = [_gathers(part) for _, part in parts]
     advanced = [sure for sure in kinds if sure is not None]
-    masks = [part for _, part in parts if any(t.dtype == "bool" for t in tensors(part))]
+    masks = [part for _, part in parts if any(t.dtype == "bool" and t.rank != 0 for t in tensors(part))]
     if advanced and not masks and not augmented and _is_number(value):
         sure = min(advanced, key=lambda c: c.rank)
         yield Effect("host-to-device", sure, "a Python number is copied to the device to be scattered", "value")
-    if not masks and not advanced and not augmented and _is_number(value) and _picks_element(target, index, frame):
+    element = not masks and not advanced and _picks_element(target, index, frame)
+    if element and not augmented and _is_number(value):
         yield Effect("host-to-device", Confidence.CERTAIN, "a Python number is copied into a single element", "value")
-    if masks and not augmented:
+    if masks and not augmented and (advanced or len(masks) > 1):
+        sure = device_confidence(masks[0]) or Confidence.POSSIBLE
+        yield Effect("dynamic-shape", sure, "a boolean mask beside another index tensor", "index")
+    elif masks and not augmented:
         yield from _mask_write(masks[0], value)
     for tensor in tensor_options(value):
-        if tensor.device is Device.HOST and (tensor.rank is None or tensor.rank > 0 or advanced):
+        if tensor.device is Device.HOST and not augmented and (tensor.rank != 0 or advanced or element):
             unsure = tensor.rank is None and not advanced
             sure = min(tensor.confidence, Confidence.LIKELY if unsure else Confidence.CERTAIN)
             yield Effect("host-to-device", sure, "a CPU tensor is written into a device tensor", "value")
