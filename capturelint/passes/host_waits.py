@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from capturelint.passes.base import CapturePass, receiver_of
+from capturelint.values.effects import deep_confidence
 from capturelint.values.facts import Effect
 
 _RULES = {"host-read": "CG101", "host-copy": "CG102", "format": "CG103", "synchronize": "CG104", "grad-scaler": "CG904"}
@@ -26,7 +27,8 @@ class HostWaits(CapturePass):
         self._effects_at(node)
 
     def visit_FormattedStringExpression(self, node: cst.FormattedStringExpression) -> None:
-        support = self.facts.device_tensor(node.expression)
+        found = [(context, deep_confidence(value)) for context, value in self.facts.values(node.expression)]
+        support = self.facts.support(found, self.facts.node_span(node.expression)[0])
         if support is not None:
             text = self.facts.text(node.expression)
             self.report(
@@ -62,7 +64,7 @@ class HostWaits(CapturePass):
             return f"`{self.facts.text(node.func, 40)}()`"
         if isinstance(node, cst.Comparison):
             return f"`{self.facts.text(node)}`"
-        if isinstance(node, cst.BinaryOperation):
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo):
             return "`%` formatting"
         return f"`{self.facts.text(node)}`"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from capturelint.model import Confidence
-from capturelint.values import attributes, dunder, narrowing
+from capturelint.values import attributes, dunder, host_comparisons, narrowing
 from capturelint.values.domain import (
     MISSING,
     NONE,
@@ -27,6 +27,7 @@ from capturelint.values.domain import (
     join,
     options,
 )
+from capturelint.values.effects import deep_confidence
 from capturelint.values.elsewhere import falls_back
 from capturelint.values.facts import Effect
 from capturelint.values.frame import Frame
@@ -129,6 +130,8 @@ def _binary(node: ast.BinOp, frame: Frame) -> Value:
         return Host(kind="str")
     if frame.context is not None and (changing_reason(left) or changing_reason(right)):
         frame.candidate(node)
+    if isinstance(node.op, ast.Mult):
+        host_comparisons.repeats(node, left, right, frame)
     own = dunder.binary(node.op, left, right, node, frame)
     return own if own is not None else arithmetic(node.op, left, right)
 
@@ -218,28 +221,15 @@ def _compared(node: ast.Compare, operator: ast.cmpop, left: Value, right: Value,
         return Host(const=MISSING if same is None else same is isinstance(operator, ast.Is), kind="bool")
     if isinstance(operator, (ast.In, ast.NotIn)):
         dunder.call_method(right, "__contains__", (left,), node, frame)
-        _membership(node, left, right, frame)
+        host_comparisons.membership(node, left, right, frame)
         known = _contains(left, right)
         if known is None:
             return Host(changing=changing_reason(left) or changing_reason(right), kind="bool")
         return Host(const=known is isinstance(operator, ast.In), kind="bool")
+    if isinstance(operator, (ast.Eq, ast.NotEq)):
+        host_comparisons.compares(node, left, right, frame)
     own = dunder.comparison(operator, left, right, node, frame)
     return own if own is not None else comparison(operator, left, right)
-
-
-def _membership(node: ast.Compare, left: Value, right: Value, frame: Frame) -> None:
-    """``3 in t`` reads the device; ``t in [..]`` compares ``t`` with each element and takes the truth of it."""
-    if frame.context is None:
-        return
-    sure = device_confidence(right)
-    if sure is None and any(isinstance(option, Sequence) and option.items != () for option in options(right)):
-        sure = device_confidence(left)
-        if isinstance(right, Sequence) and right.items and sure is None:
-            inside = [device_confidence(item) for item in right.items]
-            if not isinstance(left, Host) or left.const is MISSING:
-                sure = next((each for each in inside if each is not None), None)
-    if sure is not None:
-        frame.context.record_effects(node, (Effect("host-read", sure, "membership test"),), frame.confidence)
 
 
 def _contains(left: Value, right: Value) -> bool | None:
@@ -333,7 +323,7 @@ def _formatted(node: ast.JoinedStr, frame: Frame) -> Value:
     for part in node.values:
         if isinstance(part, ast.FormattedValue):
             value = evaluate(part.value, frame)
-            if device_confidence(value) is not None:
+            if deep_confidence(value) is not None:
                 frame.candidate(part.value)
             for name in ("__format__", "__str__") if part.conversion != ord("r") else ("__repr__",):
                 dunder.call_method(value, name, (Host(kind="str"),) if name == "__format__" else (), part.value, frame)

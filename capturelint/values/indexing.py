@@ -112,7 +112,8 @@ def _acts_as_tuple(index: Sequence) -> bool:
     """A short list that holds a tensor, a slice, None or another list: torch takes it apart as it does a tuple."""
     items = index.items or ()
     return index.kind == "list" and any(
-        isinstance(option, (Tensor, Sequence)) or (isinstance(option, Host) and (option.is_none or option.kind == "slice"))
+        isinstance(option, (Tensor, Sequence))
+        or (isinstance(option, Host) and (option.is_none or option.kind == "slice"))
         for item in items
         for option in options(item)
     )
@@ -151,7 +152,8 @@ def _read_effects(base: Value, index_node: ast.expr, index: Value, frame: Frame)
 
 def _host_container_effects(base: Value, index_node: ast.expr, index: Value) -> Iterator[Effect]:
     """A device tensor as the index of a list or of a host tensor is read by the CPU."""
-    if any(isinstance(option, Sequence) for option in options(base)) and not isinstance(index_node, ast.Slice):
+    counted = any(isinstance(o, Sequence) or (isinstance(o, Host) and o.kind == "str") for o in options(base))
+    if counted and not isinstance(index_node, ast.Slice):
         sure = device_confidence(index)
         if sure is not None:
             yield Effect("host-read", sure, "a list index")

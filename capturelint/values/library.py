@@ -174,6 +174,20 @@ def _map(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) 
     return Sequence("list", None, call(given.positional[0], Arguments(items), node, frame))
 
 
+def _filter(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    """``filter(f, xs)`` takes the truth of what ``f`` gives, or of the elements themselves."""
+    from capturelint.values.calls import call
+
+    if len(given.positional) != 2:
+        return UNKNOWN
+    function, element = given.positional[0], element_of(given.positional[1])
+    decides = element if is_none(function) else call(function, Arguments((element,)), _callee(node), frame)
+    sure = device_confidence(decides)
+    if sure is not None and frame.context is not None:
+        frame.context.record_effects(node, (Effect("host-read", sure, "takes the truth of each"),), frame.confidence)
+    return Sequence("generator", None, element)
+
+
 def _checkpoint(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     """``checkpoint(function, *args)`` runs the function."""
     from capturelint.values.calls import call
@@ -369,6 +383,7 @@ _RESULTS: dict[str, Handler] = {
     "builtins.zip": _zip,
     "builtins.enumerate": _enumerate,
     "builtins.map": _map,
+    "builtins.filter": _filter,
     "builtins.getattr": _getattr,
     "builtins.dict": _dict,
     "builtins.sum": _sum,
