@@ -219,7 +219,7 @@ def _relevant(reaches: list[Reach], chosen: list[SourceFile]) -> list[Reach]:
 
 
 def _lifecycle(engine: Engine, reaches: list[Reach], config: Config) -> list[Around]:
-    from capturelint.lifecycle import autocast, hyperparameters, optimizers, rebinding
+    from capturelint.lifecycle import autocast, hyperparameters, life, optimizers, pinned, rebinding, staging
     from capturelint.lifecycle.setup import find as setup
 
     steps = optimizers.captured_steps(engine, reaches)
@@ -229,6 +229,8 @@ def _lifecycle(engine: Engine, reaches: list[Reach], config: Config) -> list[Aro
         *hyperparameters.find(engine, steps),
         *autocast.find(engine, reaches),
         *setup.find(engine, reaches, config.max_graphs),
+        *pinned.find(engine, reaches),
+        *staging.find(engine, life.lives(engine, reaches)),
     ]
 
 

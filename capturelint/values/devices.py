@@ -44,6 +44,10 @@ _LEGACY = {"FloatTensor": _FLOAT, "HalfTensor": _FLOAT, "LongTensor": _INT, "Int
            "ByteTensor": _INT, "DoubleTensor": _FLOAT, "BFloat16Tensor": _FLOAT}  # fmt: skip
 
 
+#: a copy from or into pinned memory is captured; the effect's detail says which operand is that memory
+PINNED_COPY = "pinned-copy"
+
+
 def dtype_of(value: Value | None) -> str | None:
     """``bool``, ``int`` or ``float`` for a dtype value such as ``torch.float16``."""
     for option in options(value):
@@ -188,7 +192,7 @@ def _copy_effects(source: Tensor, target: DeviceValue, non_blocking: bool | None
     sure = min(source.confidence, target.confidence, key=lambda c: c.rank)
     if source.device is Device.HOST and target.device is Device.DEVICE:
         if source.pinned and non_blocking is not False:
-            return []
+            return [Effect(PINNED_COPY, sure, "source")] if non_blocking else []
         detail = (
             "a pinned tensor copied without `non_blocking=True`" if source.pinned else "a copy from pageable memory"
         )
@@ -196,7 +200,7 @@ def _copy_effects(source: Tensor, target: DeviceValue, non_blocking: bool | None
     if source.device is Device.DEVICE and target.device is Device.HOST:
         if non_blocking is False:
             return [Effect("host-copy", sure, "", "self")]
-        return []
+        return [Effect(PINNED_COPY, sure, "result")] if non_blocking else []
     if source.device is Device.UNKNOWN:
         kind = "host-to-device" if target.device is Device.DEVICE else "host-copy"
         if (kind == "host-copy" and non_blocking is False) or (kind == "host-to-device" and source.changing):
@@ -238,6 +242,8 @@ def _copy_in_effects(into: Tensor, out_of: Tensor, non_blocking: bool | None) ->
         return [Effect("host-copy", sure, "`copy_` into a CPU tensor", "src")]
     if into.on_device and out_of.device is Device.HOST and not (out_of.pinned and non_blocking is not False):
         return [Effect("host-to-device", sure, "`copy_` from a CPU tensor", "src")]
+    if non_blocking and Device.UNKNOWN not in (into.device, out_of.device) and into.device is not out_of.device:
+        return [Effect(PINNED_COPY, sure, "destination" if into.pinned else "source")]
     return []
 
 
