@@ -185,7 +185,7 @@ def _engine(project: Project, config: Config, presets: list[Preset]) -> Engine:
         predicates={name: value for preset in presets for name, value in preset.predicates.items()}
         | dict(words.predicates),
     )
-    return Engine(project, load_ops(), vocabulary)
+    return Engine(project, load_ops(), vocabulary, config.torch_version)
 
 
 def _presets(project: Project, config: Config) -> list[Preset]:

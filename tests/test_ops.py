@@ -112,7 +112,7 @@ numpy.random.rand                       changing        random-host
 SAFE = """
  torch.full torch.zeros torch.arange torch.linspace torch.eye torch.scalar_tensor torch.Tensor.new_zeros torch.topk
 torch.sort torch.Tensor.sort torch.argsort torch.masked_scatter torch.nonzero_static torch.Tensor.index_select
-torch.cumsum torch.searchsorted torch.quantile torch.nanquantile torch.median torch.mode torch.kthvalue torch.roll
+torch.cumsum torch.searchsorted torch.quantile torch.nanquantile torch.median torch.kthvalue torch.roll
 torch.linalg.qr torch.linalg.cholesky_ex torch.linalg.inv_ex torch.linalg.solve_ex torch.linalg.det
 torch.linalg.slogdet torch.linalg.vector_norm torch.linalg.solve_triangular torch.fft.fft torch.matmul torch.cdist
 torch.einsum torch.nn.functional.cross_entropy torch.nn.functional.dropout

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from math import prod
 from dataclasses import dataclass, field
 
 from capturelint.model import Confidence
 from capturelint.regions.declaration import Declaration
-from capturelint.values import annotated
+from capturelint.values import annotated, modes
 from capturelint.values.call_sites import parameter
 from capturelint.values.calls import call
 from capturelint.values.domain import (
@@ -52,6 +53,7 @@ def enter(engine: Engine, declaration: Declaration) -> Entered:
         frame = Frame(engine, declaration.module, scope, holder, context)
         if holder is not None and holder.owner is not None and holder.parameters() and not holder.is_static:
             frame.receiver = outer.lookup(holder.parameters()[0].arg)
+        frame.anomaly = modes.anomaly_around(engine, declaration.module, holder, declaration.node)
         execute(declaration.body, frame)
         return Entered(declaration, context, outer, scope)
     assert declaration.target is not None
@@ -118,4 +120,11 @@ def _from_spec(name: str, spec: re.Match[str]) -> Value:
     dtype = spec["dtype"]
     kind = "bool" if dtype == "bool" else "int" if dtype.startswith(("int", "uint")) else "float"
     sizes = [size for size in spec["shape"].split(",") if size.strip()]
-    return Tensor(device=Device.DEVICE, dtype=kind, rank=len(sizes), stored=True, why=f"`{name}` is a region's input")
+    return Tensor(
+        device=Device.DEVICE,
+        dtype=kind,
+        rank=len(sizes),
+        stored=True,
+        count=prod(int(size) for size in sizes) if all(size.strip().isdecimal() for size in sizes) else None,
+        why=f"`{name}` is a region's input",
+    )

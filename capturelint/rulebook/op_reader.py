@@ -11,6 +11,7 @@ from capturelint.errors import RulebookError
 from capturelint.model import Confidence
 from capturelint.rulebook.op_spec import (
     ALWAYS,
+    MODES,
     PARAMETER_KINDS,
     Condition,
     Constant,
@@ -21,11 +22,12 @@ from capturelint.rulebook.op_spec import (
     Predicate,
     Returns,
 )
+from capturelint.rulebook.versions import is_range
 
 SECTIONS = ("version", "source", "ops", "signatures", "classes", "modules", "aliases", "predicates", "optimizers")
-_OP_KEYS = ("names", "params", "returns", "effects", "mutates", "attribute", "view", "random")
+_OP_KEYS = ("names", "params", "returns", "effects", "mutates", "attribute", "view", "random", "layout")
 _GROUP_KEYS = ("owner", "returns", "mutates", "view", "random", "lines")
-_EFFECT_KEYS = ("kind", "of", "when", "detail", "confidence", "versions", "help")
+_EFFECT_KEYS = ("kind", "of", "when", "detail", "confidence", "versions", "help", "mode")
 _WHEN_KEYS = ("given", "not-given", "const", "not-const", "is")
 _KINDS = {kind.value: kind for kind in EffectKind}
 _CONFIDENCES = {confidence.value: confidence for confidence in Confidence}
@@ -42,6 +44,7 @@ class Entry:
     attribute: bool
     view: bool | None
     random: bool | None
+    layout: str | None
     path: Path
 
 
@@ -141,8 +144,14 @@ class Reader:
             self.flag(f"{key}.attribute", row.get("attribute", False)),
             self.flag(f"{key}.view", row["view"]) if "view" in row else None,
             self.flag(f"{key}.random", row["random"]) if "random" in row else None,
+            self.layout(f"{key}.layout", row.get("layout")),
             self.path,
         )
+
+    def layout(self, key: str, value: object) -> str | None:
+        if value not in (None, "sparse", "nested"):
+            raise self.error(key, "must be sparse or nested")
+        return value if isinstance(value, str) else None
 
     def params(self, key: str, value: object) -> tuple[str, ...]:
         """Parameter names; ``:int`` and ``:number`` mark those that take host numbers only."""
@@ -159,6 +168,10 @@ class Reader:
             raise self.error(f"{key}.kind", f"must be one of {', '.join(_KINDS)}")
         if "confidence" in row and row["confidence"] not in _CONFIDENCES:
             raise self.error(f"{key}.confidence", f"must be one of {', '.join(_CONFIDENCES)}")
+        if row.get("mode", "") not in ("", *MODES):
+            raise self.error(f"{key}.mode", f"must be one of {', '.join(MODES)}")
+        if "versions" in row and not is_range(str(row["versions"])):
+            raise self.error(f"{key}.versions", "must be a version range such as >=2.3,<2.11")
         return OpEffect(
             _KINDS[row["kind"]],
             self.words(f"{key}.of", row["of"]) if "of" in row else None,
@@ -167,6 +180,7 @@ class Reader:
             _CONFIDENCES[row["confidence"]] if "confidence" in row else None,
             self.text(f"{key}.versions", row["versions"]) if "versions" in row else "",
             self.text(f"{key}.help", row["help"]) if "help" in row else "",
+            row.get("mode", ""),
         )
 
     def condition(self, key: str, value: object) -> Condition:

@@ -113,8 +113,9 @@ class Condition:
 
     given: parameters that the call passes (with anything but a literal None); not_given: those it does not.
     const: (parameter, values): it is given and is one of these constants; not_const: it is not given any of them.
-    kinds: (parameter, kind): ``tensor``; ``mask``, a boolean tensor or a sequence that holds one; ``cuda``, a device
-    argument that names the GPU.
+    kinds: (parameter, kind): ``tensor``; ``mask``, a boolean tensor or a sequence that holds one; ``matrix`` and
+    ``batch``, a tensor that is known to have two dimensions, or more; ``many``, one that is known to have 64 elements
+    or more; ``sparse`` and ``nested``, a tensor of such a layout; ``cuda``, a device argument that names the GPU.
     """
 
     given: tuple[str, ...] = ()
@@ -129,7 +130,8 @@ class Condition:
 
 
 ALWAYS = Condition()
-PARAMETER_KINDS = ("tensor", "mask", "cuda")
+MODES = ("anomaly", "validation")
+PARAMETER_KINDS = ("tensor", "mask", "matrix", "batch", "many", "sparse", "nested", "cuda")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,8 @@ class OpEffect:
     versions: str = ""
     #: what to do about it, where the rule's own advice is not it
     help: str = ""
+    #: the mode of the process that it depends on: ``anomaly`` (of autograd) or ``validation`` (of distributions)
+    mode: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +163,7 @@ class OpSpec:
     ``params`` are in positional order, the receiver of a method first; keyword-only ones follow. One that starts with
     ``*`` takes all positional arguments that are left (effects name it without the star). ``mutates`` are the
     parameters that the call writes to; ``view`` says that the result can share memory with the first tensor; ``random``
-    that it draws from the generator of the result's device.
+    that it draws from the generator of the result's device; ``layout`` is that of the result, where it has another one.
     """
 
     name: str
@@ -170,6 +174,7 @@ class OpSpec:
     attribute: bool = False
     view: bool = False
     random: bool = False
+    layout: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

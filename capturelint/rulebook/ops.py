@@ -170,6 +170,7 @@ class OpTable:
             entry.attribute,
             ground.view if entry.view is None else entry.view,
             ground.random if entry.random is None else entry.random,
+            entry.layout,
         )
 
     def add(self, reader: Reader) -> None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from capturelint.values import dunder, hierarchy
+from capturelint.values import dunder, hierarchy, modes
 from capturelint.values.domain import (
     NONE,
     UNKNOWN,
@@ -59,7 +59,7 @@ def enter_all(node: ast.With | ast.AsyncWith, frame: Frame) -> Callable[[], None
     from capturelint.values.expressions import evaluate
     from capturelint.values.statements import store
 
-    device, context = frame.default_device, frame.context
+    device, anomaly, context = frame.default_device, frame.anomaly, frame.context
     managers: list[tuple[Value, ast.expr]] = []
     for item in node.items:
         value = evaluate(item.context_expr, frame)
@@ -69,13 +69,16 @@ def enter_all(node: ast.With | ast.AsyncWith, frame: Frame) -> Callable[[], None
         for option in options(value):
             if isinstance(option, DeviceValue) and option.device is not Device.UNKNOWN:
                 frame.default_device = option.device
+        switched = modes.anomaly(value)
+        if switched is not None:
+            frame.anomaly = switched
         managers.append((value, item.context_expr))
         bound = entered(value, frame, item.context_expr)
         if item.optional_vars is not None:
             store(item.optional_vars, bound, node, frame)
 
     def leave() -> None:
-        frame.default_device = device
+        frame.default_device, frame.anomaly = device, anomaly
         for value, expression in reversed(managers):
             dunder.call_method(value, "__exit__", (NONE, NONE, NONE), expression, frame)
 

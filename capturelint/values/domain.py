@@ -59,7 +59,8 @@ class Tensor(Value):
     """A tensor. ``confidence`` says how sure ``device`` is; ``rank`` and ``dtype`` are None where not known.
 
     ``changing`` gives the reason why a host tensor's value can differ between replays. ``stored`` marks a tensor that
-    existed before the region began (a static input, a parameter, a buffer).
+    existed before the region began (a static input, a parameter, a buffer). ``layout`` is ``sparse`` or ``nested`` where
+    that is known, and None for strided tensors and those that nothing is known of.
     """
 
     device: Device = Device.UNKNOWN
@@ -69,6 +70,9 @@ class Tensor(Value):
     pinned: bool = False
     changing: str | None = None
     stored: bool = False
+    layout: str | None = None
+    #: how many elements it has, where that is written out
+    count: int | None = None
 
     @property
     def on_device(self) -> bool:
@@ -300,6 +304,8 @@ def _merge_tensors(left: Tensor, right: Tensor) -> Value | None:
         pinned=left.pinned and right.pinned,
         changing=left.changing or right.changing,
         stored=left.stored and right.stored,
+        layout=left.layout or right.layout,
+        count=left.count if left.count == right.count else None,
     )
 
 
@@ -428,7 +434,7 @@ def element_of(value: Value | None) -> Value:
             if option.element is not None:
                 found.append(option.element)
         elif isinstance(option, Tensor):
-            found.append(replace(option, rank=option.rank - 1 if option.rank else None))
+            found.append(replace(option, rank=option.rank - 1 if option.rank else None, count=None))
         elif isinstance(option, Mapping):
             found.append(Host(kind="key"))
         elif isinstance(option, Host) and option.shape:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
+from capturelint.rulebook import versions
 from capturelint.rulebook.op_spec import Condition, OpEffect, OpSpec
-from capturelint.values import devices
+from capturelint.values import devices, modes
 from capturelint.values.domain import (
     MISSING,
     Device,
@@ -26,6 +27,10 @@ from capturelint.values.frame import Arguments, Frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as Dict
+
+
+#: operators that compare element by element with a few do it in another way with this many, whatever the other size
+_MANY = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +68,34 @@ def bind(spec: OpSpec, receiver: Value | None, given: Arguments) -> Bound:
     return Bound(spec, values, (*positional, *(v for _, v in given.keywords)), receiver, given.open_keywords)
 
 
-def effects_of(spec: OpSpec, bound: Bound, frame: Frame) -> Iterator[Effect]:
+def effects_of(spec: OpSpec, bound: Bound, frame: Frame, *, modes_only: bool = False) -> Iterator[Effect]:
+    """What a call does in a region; ``modes_only``: of that what depends on a mode and on no operand."""
     if not frame.in_region:
         return
     for effect in spec.effects:
-        if not holds(effect.when, bound):
+        if not holds(effect.when, bound) or (modes_only and not (effect.mode and effect.on == ())):
             continue
         sure, operand = _operand(effect, bound)
-        if sure is None:
+        cap = _cap(effect, bound, frame) if sure is not None else None
+        if sure is None or cap is None:
             continue
-        if effect.confidence is not None:
-            sure = min(sure, effect.confidence, key=lambda c: c.rank)
+        sure = min(sure, cap, key=lambda c: c.rank)
         yield Effect(effect.kind.value, sure, effect.detail, operand, effect.versions, effect.help)
+
+
+def _cap(effect: OpEffect, bound: Bound, frame: Frame) -> Confidence | None:
+    """The highest confidence that an effect can have in a project and its modes; None where it does not happen."""
+    caps = [effect.confidence or Confidence.CERTAIN]
+    if effect.versions and not versions.holds(effect.versions, frame.engine.torch_version):
+        if frame.engine.torch_version is not None:
+            return None
+        caps.append(Confidence.POSSIBLE)  # with older versions only, and nobody has said which is used
+    if effect.mode:
+        mode = modes.confidence(effect.mode, bound, frame)
+        if mode is None:
+            return None
+        caps.append(mode)
+    return min(caps, key=lambda c: c.rank)
 
 
 def _operand(effect: OpEffect, bound: Bound) -> tuple[Confidence | None, str]:
@@ -149,6 +170,13 @@ def _is_kind(value: Value | None, kind: str) -> bool:
             if isinstance(option, Sequence)
             for item in option.items or ()
         )
+    if kind in ("matrix", "batch"):
+        ranks = [tensor.rank for tensor in tensors(value) if tensor.rank is not None]
+        return any(rank == 2 if kind == "matrix" else rank > 2 for rank in ranks)
+    if kind == "many":
+        return any(tensor.count is not None and tensor.count >= _MANY for tensor in tensors(value))
+    if kind in ("sparse", "nested"):
+        return any(tensor.layout == kind for tensor in tensors(value))
     if kind == "cuda":
         device = devices.device_of(value)
         return device is not None and device.device is Device.DEVICE

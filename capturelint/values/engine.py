@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from capturelint.model import Confidence
 from capturelint.model import Frame as CallFrame
@@ -52,6 +53,7 @@ _BUILTIN_NAMES = frozenset(dir(builtins))
 _DEVICE_MARKERS = (b"set_default_device(", b"with torch.device(", b"with target_device", b"with device:")
 
 Key = tuple[object, ...]
+_T = TypeVar("_T")
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -59,6 +61,8 @@ class Engine:
     project: Project
     ops: OpTable
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    #: the torch version that the project uses, where config says so
+    torch_version: str | None = None
     contexts: dict[Key, Context] = field(default_factory=dict)
     by_function: dict[FunctionInfo, list[Context]] = field(default_factory=dict)
     #: calls that may only possibly happen at capture are entered only when such findings are wanted: they are many
@@ -79,6 +83,7 @@ class Engine:
     #: methods that the decorators of a class put others in the place of
     replaced_methods: dict[ClassInfo, frozenset[str]] = field(default_factory=dict)
     _builds_on_device: bool | None = None
+    _remembered: dict[Key, Any] = field(default_factory=dict)
     _mro: dict[ClassInfo, list[ClassInfo | str]] = field(default_factory=dict)
     #: where the arguments of a function that is looked at on its own come from
     given_by: dict[FunctionInfo, dict[CallFrame, FunctionInfo | None]] = field(default_factory=dict)
@@ -234,6 +239,13 @@ class Engine:
             )
         return self._builds_on_device
 
+    def remembered(self, key: Key, work_out: Callable[[], _T]) -> _T:
+        """What was worked out about the project as a whole, or about a module, once."""
+        if key not in self._remembered:
+            self._remembered[key] = work_out()
+        found: _T = self._remembered[key]
+        return found
+
     def _binding_value(self, scope: LazyScope, binding: Binding) -> Value:
         node = binding.node
         if binding.kind == "function":
@@ -373,11 +385,12 @@ class Engine:
             self.unresolved(frame, node, "only possible at capture (--min-confidence possible follows it)")
             return self.host_call(function, given)
         bound = arguments.bind(self, function, given)
-        key: Key = (info, function.scope, tuple(bound.items()), frame.default_device, frame.context.compiled)
+        modes: Key = (frame.default_device, frame.anomaly, frame.context.compiled)
+        key: Key = (info, function.scope, tuple(bound.items()), *modes)
         context = self.contexts.get(key)
         if context is None and len(self.by_function.get(info, ())) >= _MAX_CONTEXTS:
             bound = arguments.widened(self, function, bound)
-            key = (info, function.scope, tuple(bound.items()), "widened", frame.context.compiled)
+            key = (info, function.scope, tuple(bound.items()), "widened", frame.anomaly, frame.context.compiled)
             context = self.contexts.get(key)
         fresh = context is None
         if context is None:
@@ -399,7 +412,10 @@ class Engine:
         scope = Scope(info.module, parent)
         for name, value in bound.items():
             scope.bind(name, value)
-        inner = Frame(self, info.module, scope, info, context, frame.depth + 1, default_device=frame.default_device)
+        inner = Frame(
+            self, info.module, scope, info, context, frame.depth + 1,
+            default_device=frame.default_device, anomaly=frame.anomaly,
+        )  # fmt: skip
         if info.owner is not None and info.parameters() and not info.is_static:
             inner.receiver = bound.get(info.parameters()[0].arg)
         execute(info.body, inner)

@@ -362,7 +362,7 @@ def items_of(source: Value, node: ast.expr, frame: Frame) -> Value:
 def _inner_frame(frame: Frame) -> Frame:
     inner = Frame(
         frame.engine, frame.module, Scope(frame.module, frame.scope), frame.function, frame.context, frame.depth,
-        frame.receiver, default_device=frame.default_device, confidence=frame.confidence,
+        frame.receiver, default_device=frame.default_device, anomaly=frame.anomaly, confidence=frame.confidence,
     )  # fmt: skip
     return inner
 

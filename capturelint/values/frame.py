@@ -64,6 +64,8 @@ class Frame:
     breaks: list[dict[str, Value] | None] = field(default_factory=list)
     continues: list[dict[str, Value] | None] = field(default_factory=list)
     default_device: Device = Device.HOST
+    #: whether autograd's anomaly mode is on; None where nothing here says so
+    anomaly: bool | None = None
     #: how sure it is that the current statement runs at capture
     confidence: Confidence = Confidence.CERTAIN
 

@@ -134,7 +134,7 @@ def _indexed(base: Tensor, index_node: ast.expr, index: Value) -> Value:
             result_rank = None
     if result_rank is not None and result_rank < 0:
         result_rank = None
-    return replace(base, rank=result_rank)
+    return replace(base, rank=result_rank, count=None)
 
 
 def _read_effects(base: Value, index_node: ast.expr, index: Value, frame: Frame) -> Iterator[Effect]:

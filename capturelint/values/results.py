@@ -29,6 +29,7 @@ from capturelint.values.domain import (
     options,
     tensors,
 )
+from capturelint.values.extents import count_of
 from capturelint.values.frame import Frame
 from capturelint.values.tensor_math import combined
 
@@ -46,12 +47,31 @@ def result_of(
     frame: Frame | None = None,
 ) -> Value:
     """The value that a listed function, method or attribute gives."""
-    returns = spec.returns
-    first = receiver if receiver is not None else (values[0] if values else None)
     bound = bound if bound is not None else Bound(spec, {}, values, receiver)
     out = bound.get("out")
     if out is not None and not absent(out):
         return out
+    return _described(_result(spec, receiver, values, bound, frame), spec, bound)
+
+
+def _described(value: Value, spec: OpSpec, bound: Bound) -> Value:
+    """``value`` with the layout and the number of elements that its tensors have."""
+    count = count_of(spec.name, bound, spec.returns.kind == "factory")
+    if (count is None and spec.layout is None) or not any(True for _ in tensors(value)):
+        return value
+    return join(
+        *(
+            replace(option, layout=spec.layout or option.layout, count=count) if isinstance(option, Tensor) else option
+            for option in options(value)
+        )
+    )
+
+
+def _result(
+    spec: OpSpec, receiver: Value | None, values: tuple[Value, ...], bound: Bound, frame: Frame | None
+) -> Value:
+    returns = spec.returns
+    first = receiver if receiver is not None else (values[0] if values else None)
     kind = returns.kind
     if kind in ("tensor", "tensors", "reduce", "reduce-or-pair", "same"):
         return _tensor_result(returns, first, values, bound)
@@ -101,7 +121,7 @@ def _plain(returns: Returns, spec: OpSpec) -> Value:
 def _tensor_result(returns: Returns, first: Value | None, values: tuple[Value, ...], bound: Bound) -> Value:
     kind = returns.kind
     if kind == "same":
-        found = [replace(t, stored=t.stored and bound.spec.view) for t in tensors(first)]
+        found = [replace(t, stored=t.stored and bound.spec.view, count=None) for t in tensors(first)]
         return join(*found) if found else (first if isinstance(first, Unknown) else UNKNOWN)
     operands = list(_flat(values))
     if not any(True for value in operands for _ in tensors(value)):

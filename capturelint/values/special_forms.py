@@ -36,7 +36,31 @@ def special_form(node: ast.Call, callee: Value, frame: Frame) -> Value | None:
         return _super(node, frame)
     if isinstance(callee, BoundExternal) and isinstance(callee.receiver, (Sequence, Mapping)):
         return _container_method(node, callee, frame)
+    if isinstance(callee, (External, BoundExternal)) and callee.path in _INDEXING:
+        return _indexing_call(node, callee, frame)
     return None
+
+
+_READS = frozenset({"torch.Tensor.__getitem__", "operator.getitem"})
+_INDEXING = _READS | {"torch.Tensor.__setitem__", "operator.setitem"}
+
+
+def _indexing_call(node: ast.Call, callee: External | BoundExternal, frame: Frame) -> Value | None:
+    """``x.__getitem__(index)`` and ``operator.getitem(x, index)`` are ``x[index]``, and so for writing."""
+    from capturelint.values import indexing
+    from capturelint.values.expressions import evaluate
+
+    given = list(node.args)
+    if isinstance(callee, BoundExternal) and isinstance(node.func, ast.Attribute):
+        given.insert(0, node.func.value)
+    reads = callee.path in _READS
+    if len(given) != (2 if reads else 3) or any(isinstance(each, ast.Starred) for each in given):
+        return None
+    item = ast.copy_location(ast.Subscript(given[0], given[1], ast.Load() if reads else ast.Store()), node)
+    if reads:
+        return indexing.read_item(item, frame)
+    indexing.write_item(item, evaluate(given[2], frame), frame, augmented=False)
+    return Host(const=None)
 
 
 def _super(node: ast.Call, frame: Frame) -> Value | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
 from capturelint.rulebook.op_spec import EffectKind, OpSpec
-from capturelint.values import devices, library, training
+from capturelint.values import devices, library, modes, training
 from capturelint.values.domain import (
     HOST,
     UNKNOWN,
@@ -19,7 +19,7 @@ from capturelint.values.domain import (
     Unknown,
     Value,
 )
-from capturelint.values.facts import Effect
+from capturelint.values.facts import Effect, capped
 from capturelint.values.frame import Arguments, Frame
 
 if TYPE_CHECKING:
@@ -99,7 +99,10 @@ def call_external(
             return devices.HANDLERS[spelling](bound, given, frame, effects)
     if spec is None:
         return _unlisted(path, receiver, given, node, frame)
-    return training.placed(result_of(spec, receiver, bound.all, bound, frame), bound, node, frame)
+    result = result_of(spec, receiver, bound.all, bound, frame)
+    if spec.name == modes.ANOMALY and frame.in_region:
+        frame.anomaly = bool(modes.anomaly(result))  # called, it is on at once; as a context manager, until it ends
+    return training.placed(result, bound, node, frame)
 
 
 def _predicate(path: str, frame: Frame) -> Value | None:
@@ -140,6 +143,12 @@ def _call_unknown(
         bound = bind(spec, assumed, given)
         effects.extend(effects_of(spec, bound, frame))
         return result_of(spec, assumed, bound.all, bound, frame)
+    if spec is not None:
+        # what happens whatever the receiver is, such as a backward pass in anomaly mode
+        bound = bind(spec, receiver, given)
+        effects.extend(
+            capped(effect, Confidence.LIKELY) for effect in effects_of(spec, bound, frame, modes_only=True)
+        )
     if name in ("synchronize", "query") and frame.in_region:
         effects.append(Effect("synchronize", Confidence.POSSIBLE, f"`.{name}()` of something unknown"))
     if isinstance(receiver, Unknown) and receiver.tensor_like and spec is not None:
