@@ -112,7 +112,7 @@ numpy.random.rand                       changing        random-host
 SAFE = """
  torch.full torch.zeros torch.arange torch.linspace torch.eye torch.scalar_tensor torch.Tensor.new_zeros torch.topk
 torch.sort torch.Tensor.sort torch.argsort torch.masked_scatter torch.nonzero_static torch.Tensor.index_select
-torch.cumsum torch.searchsorted torch.quantile torch.nanquantile torch.median torch.kthvalue torch.roll
+torch.cumsum torch.searchsorted torch.quantile torch.nanquantile torch.median torch.mode torch.kthvalue torch.roll
 torch.linalg.qr torch.linalg.cholesky_ex torch.linalg.inv_ex torch.linalg.solve_ex torch.linalg.det
 torch.linalg.slogdet torch.linalg.vector_norm torch.linalg.solve_triangular torch.fft.fft torch.matmul torch.cdist
 torch.einsum torch.nn.functional.cross_entropy torch.nn.functional.dropout
@@ -138,7 +138,8 @@ def test_measured_hazards(table: OpTable, line: str) -> None:
 
 @pytest.mark.parametrize("name", SAFE.split())
 def test_measured_safe(table: OpTable, name: str) -> None:
-    assert effects(found(table, name)) == set()
+    sure = [effect for effect in found(table, name).effects if effect.confidence is not Confidence.POSSIBLE]
+    assert {effect.kind.value for effect in sure} <= {"size-from-tensor", "host-number"}
 
 
 #: parameters that read a device tensor given for them: spelling, parameters that want an int, or a number
@@ -201,8 +202,7 @@ def test_conditions(table: OpTable) -> None:
     clip = found(table, "torch.nn.utils.clip_grad_norm_").effects[0]
     assert clip.when.const == (("error_if_nonfinite", (True,)),)
     normal = found(table, "torch.distributions.Categorical").effects[0]
-    assert normal.when.not_const == (("validate_args", (False,)),)
-    assert normal.confidence is Confidence.LIKELY
+    assert normal.mode == "validation"
     assert found(table, "logging.info").effects[0].confidence is Confidence.POSSIBLE
     assert found(table, "torch.signal.windows.hann").effects[0].when.kinds == (("device", "cuda"),)
 

@@ -111,6 +111,8 @@ class Returns:
 class Condition:
     """All parts must hold. Parameters are meant by name; one that is not in ``params`` is given by keyword only.
 
+    ``self.momentum`` means an argument that the receiver (or a parameter) was made with.
+
     given: parameters that the call passes (with anything but a literal None); not_given: those it does not.
     const: (parameter, values): it is given and is one of these constants; not_const: it is not given any of them.
     kinds: (parameter, kind): ``tensor``; ``mask``, a boolean tensor or a sequence that holds one; ``matrix`` and
@@ -130,7 +132,7 @@ class Condition:
 
 
 ALWAYS = Condition()
-MODES = ("anomaly", "validation")
+MODES = ("anomaly", "validation", "eager")
 PARAMETER_KINDS = ("tensor", "mask", "matrix", "batch", "many", "sparse", "nested", "cuda")
 
 
@@ -152,7 +154,8 @@ class OpEffect:
     versions: str = ""
     #: what to do about it, where the rule's own advice is not it
     help: str = ""
-    #: the mode of the process that it depends on: ``anomaly`` (of autograd) or ``validation`` (of distributions)
+    #: the mode of the process that it depends on: ``anomaly`` (of autograd), ``validation`` (of distributions) or
+    #: ``eager``, where torch.compile does not trace the call
     mode: str = ""
 
 

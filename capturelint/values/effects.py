@@ -13,6 +13,7 @@ from capturelint.values import devices, modes
 from capturelint.values.domain import (
     MISSING,
     Device,
+    ExternalInstance,
     Host,
     Mapping,
     Sequence,
@@ -45,6 +46,11 @@ class Bound:
     open: bool = False
 
     def get(self, name: str) -> Value | None:
+        """An argument; ``sequence.enforce_sorted`` is what ``sequence`` got as that argument where it was made."""
+        if "." in name:
+            owner, _, argument = name.partition(".")
+            maker = self.receiver if owner == "self" else self.values.get(owner)
+            return maker.argument(argument) if isinstance(maker, ExternalInstance) else None
         if name == "self" and "self" not in self.values and self.spec.params:
             return self.values.get(self.spec.params[0])
         return self.values.get(name)

@@ -25,6 +25,11 @@ _COMPILES = b"torch.compile("
 
 def confidence(mode: str, bound: Bound, frame: Frame) -> Confidence | None:
     """How sure it is that a mode is on for a call; None where it is off."""
+    compiled = frame.context is not None and frame.context.compiled
+    if compiled and mode in ("eager", "validation"):
+        return None  # torch.compile traces both sides of a condition, and switches the checks off
+    if mode == "eager":
+        return Confidence.CERTAIN
     if mode == "anomaly":
         if frame.anomaly is None:
             return _anomaly_elsewhere(frame.engine, frame.module)
@@ -81,8 +86,11 @@ def _anomaly_elsewhere(engine: Engine, module: Module) -> Confidence | None:
 def _validation(bound: Bound, frame: Frame) -> Confidence | None:
     """Whether a distribution checks what it is given: it does unless told otherwise, or unless the default was set."""
     given = bound.get("validate_args")
-    if given is None and isinstance(bound.receiver, ExternalInstance):
-        given = bound.receiver.argument("validate_args")
+    owner = bound.receiver
+    while isinstance(owner, ExternalInstance) and owner.cls == "torch.distributions.Independent":
+        owner = owner.argument("base_distribution")  # that one checks
+    if given is None and isinstance(owner, ExternalInstance):
+        given = owner.argument("validate_args")
     if given is not None and not is_none(given):
         if isinstance(given, Host) and given.const is False:
             return None
