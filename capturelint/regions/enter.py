@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from math import prod
 from dataclasses import dataclass, field
 
 from capturelint.model import Confidence
 from capturelint.regions.declaration import Declaration
-from capturelint.values import annotated, modes
+from capturelint.values import annotated, modes, specs
 from capturelint.values.call_sites import parameter
 from capturelint.values.calls import call
 from capturelint.values.domain import (
@@ -26,8 +24,6 @@ from capturelint.values.frame import Arguments, Frame
 from capturelint.values.lazy import LazyScope
 from capturelint.values.scope import Scope
 from capturelint.values.statements import execute
-
-_SPEC = re.compile(r"\s*(?P<dtype>\w+)\s*\[(?P<shape>[^\]]*)\]")
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -92,11 +88,11 @@ def _own_arguments(engine: Engine, function: Function, inputs: dict[str, str]) -
     if info.owner is not None and not info.is_static and function.bound is not None:
         parameters = parameters[1:]
     scope = engine.function_scope(info, engine.receiver_of(info))
-    given = []
+    given: list[tuple[str, Value]] = []
     for each in parameters:
-        spec = _SPEC.match(inputs.get(each.arg, ""))
+        spec = _from_spec(each.arg, inputs.get(each.arg, ""))
         if spec is not None:
-            given.append((each.arg, _from_spec(each.arg, spec)))
+            given.append((each.arg, spec))
             continue
         declared = annotated.value_of(
             engine, each.annotation, engine.module_scope(info.module), each.arg, device=Device.DEVICE
@@ -116,15 +112,5 @@ def _as_input(value: Value, name: str, *, annotated: bool) -> Value | None:
     return value
 
 
-def _from_spec(name: str, spec: re.Match[str]) -> Value:
-    dtype = spec["dtype"]
-    kind = "bool" if dtype == "bool" else "int" if dtype.startswith(("int", "uint")) else "float"
-    sizes = [size for size in spec["shape"].split(",") if size.strip()]
-    return Tensor(
-        device=Device.DEVICE,
-        dtype=kind,
-        rank=len(sizes),
-        stored=True,
-        count=prod(int(size) for size in sizes) if all(size.strip().isdecimal() for size in sizes) else None,
-        why=f"`{name}` is a region's input",
-    )
+def _from_spec(name: str, spec: str) -> Tensor | None:
+    return specs.described(Tensor(device=Device.DEVICE, stored=True, why=f"`{name}` is a region's input"), spec)

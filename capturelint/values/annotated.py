@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
 from capturelint.project.definitions import FunctionInfo
+from capturelint.values import specs
 from capturelint.values.domain import (
     NONE,
     ClassValue,
@@ -96,6 +97,9 @@ def _subscript(
 ) -> Value | None:
     head = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
     inner = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    specified = specs.from_annotation(annotated_tensor(name, device), node)
+    if specified is not None:
+        return specified
     if head == "Optional":
         return _union(engine, [inner[0], ast.Constant(value=None)], scope, name, device)
     if head == "Union":

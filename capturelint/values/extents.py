@@ -13,8 +13,12 @@ if TYPE_CHECKING:
 
 #: operators whose result has as many elements as their first tensor
 _KEEP = frozenset(
-    "abs clone contiguous detach flatten ravel reshape view unsqueeze squeeze transpose permute t to long int float half"
-    " double bool type_as neg sort flip roll zeros_like ones_like empty_like full_like rand_like randn_like".split()
+    (
+        *("abs", "clone", "contiguous", "detach", "neg", "sort", "flip", "roll", "to", "type_as"),
+        *("long", "int", "float", "half", "double", "bool"),
+        *("flatten", "ravel", "reshape", "view", "unsqueeze", "squeeze", "transpose", "permute", "t"),
+        *("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like"),
+    )
 )
 
 

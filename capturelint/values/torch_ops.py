@@ -146,9 +146,7 @@ def _call_unknown(
     if spec is not None:
         # what happens whatever the receiver is, such as a backward pass in anomaly mode
         bound = bind(spec, receiver, given)
-        effects.extend(
-            capped(effect, Confidence.LIKELY) for effect in effects_of(spec, bound, frame, modes_only=True)
-        )
+        effects.extend(capped(effect, Confidence.LIKELY) for effect in effects_of(spec, bound, frame, modes_only=True))
     if name in ("synchronize", "query") and frame.in_region:
         effects.append(Effect("synchronize", Confidence.POSSIBLE, f"`.{name}()` of something unknown"))
     if isinstance(receiver, Unknown) and receiver.tensor_like and spec is not None:

@@ -61,7 +61,9 @@ def token(value: Any) -> str | None:
     if isinstance(value, (list, tuple)):
         inner = [token(each) for each in value]
         text = ", ".join(each for each in inner if each is not None)
-        return None if None in inner else f"[{text}]" if isinstance(value, list) else f"({text}{',' * (len(inner) == 1)})"
+        return (
+            None if None in inner else f"[{text}]" if isinstance(value, list) else f"({text}{',' * (len(inner) == 1)})"
+        )
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
         return f'float("{value}")'
     if value is None or isinstance(value, (bool, int, float, complex, str, slice)):
@@ -99,7 +101,9 @@ def with_host_tensors(text: str, info: Any, kind: torch.dtype, index: int) -> st
         sample = next(islice(info.sample_inputs("meta", kind), index, None))
     except Exception:  # made from values, which that device has none of
         return text
-    found = iter([tensor.device.type == "cpu" for tensor in _tensors((sample.input, *sample.args, *sample.kwargs.values()))])
+    found = iter(
+        [tensor.device.type == "cpu" for tensor in _tensors((sample.input, *sample.args, *sample.kwargs.values()))]
+    )
     return re.sub(r"\bT\d[ibc]?", lambda match: match[0] + "@cpu" * next(found, False), text)
 
 
