@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
+from capturelint.passes import advice
 from capturelint.passes.base import CapturePass
+from capturelint.values.facts import Effect
 
 
 class HostData(CapturePass):
@@ -21,4 +23,16 @@ class HostData(CapturePass):
             text = self.facts.text(node)
             detail = effect.detail or "a copy from the host"
             message = f"`{text}` copies host data to the device: {detail}; capture fails on this line"
-            self.report("CG201", node, message, "copies from the host", support)
+            self.report("CG201", node, message, "copies from the host", support, help=_instead(node, effect))
+
+
+def _instead(node: cst.BaseExpression, effect: Effect) -> str | None:
+    if isinstance(node, cst.Call):
+        return advice.constructor(node)
+    if not isinstance(node, cst.Subscript):
+        return None
+    if effect.on == "index":
+        return advice.host_index(node)
+    if "Python number" not in effect.detail:
+        return None
+    return advice.element_write(node) if "single element" in effect.detail else advice.index_write(node)

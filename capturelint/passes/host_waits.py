@@ -5,6 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from capturelint.passes.base import CapturePass, receiver_of
+from capturelint.passes.feeds import Feeds
+from capturelint.passes.unit import Facts
 from capturelint.values.effects import deep_confidence
 from capturelint.values.facts import Effect
 
@@ -13,6 +15,10 @@ _RULES = {"host-read": "CG101", "host-copy": "CG102", "format": "CG103", "synchr
 
 class HostWaits(CapturePass):
     """Calls and operators that read the device, copy from it, print it or wait for it."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts)
+        self.feeds = Feeds(facts)
 
     def visit_Call(self, node: cst.Call) -> None:
         self._effects_at(node)
@@ -42,13 +48,16 @@ class HostWaits(CapturePass):
     def _effects_at(self, node: cst.BaseExpression) -> None:
         for effect, support in self.effects(node, *_RULES):
             rule = _RULES[effect.kind]
-            self.report(rule, node, self._message(node, effect), _label(effect), support)
+            feed = self.feeds.of(node) if effect.kind == "host-read" and isinstance(node, cst.Call) else None
+            message = self._message(node, effect, feed.purpose if feed is not None else "")
+            help = feed.help if feed is not None else None
+            self.report(rule, node, message, _label(effect), support, help=help)
 
-    def _message(self, node: cst.BaseExpression, effect: Effect) -> str:
+    def _message(self, node: cst.BaseExpression, effect: Effect, purpose: str) -> str:
         what = self._what(node)
         detail = f" ({effect.detail})" if effect.detail else ""
         if effect.kind == "host-read":
-            return f"{what} makes the CPU wait for the GPU{detail}; capture fails on this line"
+            return f"{what} makes the CPU wait for the GPU{purpose}{detail}; capture fails on this line"
         if effect.kind == "host-copy":
             return f"{what} copies from the device to the host{detail}; capture fails on this line"
         if effect.kind == "format":

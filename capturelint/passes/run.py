@@ -66,7 +66,7 @@ def run_passes(unit: Unit) -> UnitHazards:
     from capturelint.passes.shapes import Shapes
 
     wrapper = MetadataWrapper(cst.parse_module(unit.text), unsafe_skip_copy=True)
-    facts = Facts(unit, wrapper.resolve(PositionProvider))
+    facts = Facts(unit, wrapper.resolve(PositionProvider), wrapper.module)
     passes = [
         kind(facts) for kind in (HostWaits, HiddenWaits, HostData, ControlFlow, Shapes, RegionState, FrozenScalars)
     ]

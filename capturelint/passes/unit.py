@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence, Span
-from capturelint.values.domain import Value, device_confidence
+from capturelint.values.domain import Value, device_confidence, tensors
 from capturelint.values.facts import CallFact, Context, Effect, NodeSpan, StoreFact
 
 if TYPE_CHECKING:
@@ -56,9 +56,11 @@ class Support:
 class Facts:
     """The facts of one unit, by the spans that LibCST gives: lines and columns from 1 and 0, in characters."""
 
-    def __init__(self, unit: Unit, positions: object) -> None:
+    def __init__(self, unit: Unit, positions: object, tree: cst.CSTNode) -> None:
         self._unit = unit
         self._positions = positions
+        self._tree = tree
+        self._parents: dict[int, cst.CSTNode] = {}
         self._offset = unit.line_offset
         self._wide: dict[int, str] = {}
 
@@ -85,6 +87,17 @@ class Facts:
     def _bytes(self, line: int, column: int) -> int:
         text = self._unit.module.line_text(line)
         return column if text.isascii() else len(text[:column].encode())
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The node around a node; few findings ask, so this is worked out for the first one that does."""
+        if not self._parents:
+            stack = [self._tree]
+            while stack:
+                current = stack.pop()
+                for child in current.children:
+                    self._parents[id(child)] = current
+                    stack.append(child)
+        return self._parents.get(id(node))
 
     # -- questions ---------------------------------------------------------------------------------------------------
 
@@ -122,6 +135,11 @@ class Facts:
         found = [(context, device_confidence(value)) for context, value in self.values(node)]
         return self.support(found, self.node_span(node)[0])
 
+    def is_boolean(self, node: cst.CSTNode) -> bool:
+        """Whether a node is a tensor of booleans, in every context in which it is a tensor."""
+        found = [tensor.dtype for _, value in self.values(node) for tensor in tensors(value)]
+        return bool(found) and all(dtype == "bool" for dtype in found)
+
     def support(self, found: Iterable[tuple[Context, Confidence | None]], line: int) -> Support | None:
         """The contexts that are surest, given how sure each is; ``line`` is where the code stands."""
         sure = [(c, min(confidence, c.cap_at(line))) for c, confidence in found if confidence is not None]
@@ -132,7 +150,7 @@ class Facts:
 
     def text(self, node: cst.CSTNode, limit: int = 48) -> str:
         """A node's source on one line, shortened."""
-        import libcst
+        from capturelint.passes.text import code_of
 
-        text = " ".join(libcst.Module(body=[]).code_for_node(node).split())
+        text = code_of(node)
         return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -211,6 +211,8 @@ def _compare(node: ast.Compare, frame: Frame) -> Value:
     for operator, right_node in zip(node.ops, node.comparators, strict=False):
         right = evaluate(right_node, frame)
         result.append(_compared(node, operator, left, right, frame))
+        if len(node.ops) > 1 and (device_confidence(left) or device_confidence(right)) is not None:
+            frame.candidate(node)
         left = right
     return result[0] if len(result) == 1 else join(*result)
 
