@@ -67,6 +67,8 @@ def _is_base(engine: Engine, value: Value) -> bool:
     """An annotation with a class that does not say what its objects do, such as any optimizer: callers know better."""
     if any(training.is_base(option) for option in options(value)):
         return True
+    if isinstance(value, Instance) and any(map(training.says_any_optimizer, value.site.cls.annotations.values())):
+        return True  # a record that carries one
     return (
         isinstance(value, Instance)
         and hierarchy.is_module(engine, value.site.cls)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.project.definitions import ClassInfo, walk_own
+from capturelint.project.definitions import ClassInfo, last_name, walk_own
 from capturelint.rulebook.op_spec import EffectKind, OpSpec
 from capturelint.values import hierarchy
 from capturelint.values.domain import (
@@ -40,6 +40,7 @@ _BASES = frozenset(
         "torch.optim.lr_scheduler._LRScheduler",
     }
 )
+_BASE_NAMES = frozenset(name.rpartition(".")[2] for name in _BASES)
 #: an argument's name that stands for ``**kwargs`` of unknown content
 _OPEN = "**"
 
@@ -81,6 +82,13 @@ def _matters(engine: Engine, cls: str) -> bool:
 def is_base(value: Value) -> bool:
     """An object that is only known to be some optimizer, or some schedule."""
     return isinstance(value, ExternalInstance) and value.made is None and value.cls in _BASES
+
+
+def says_any_optimizer(annotation: ast.expr | None) -> bool:
+    """Whether an annotation names the base class of all optimizers, or of all schedules."""
+    return annotation is not None and any(
+        last_name(node) in _BASE_NAMES for node in ast.walk(annotation) if isinstance(node, (ast.Name, ast.Attribute))
+    )
 
 
 def is_scheduler(engine: Engine, cls: str) -> bool:
