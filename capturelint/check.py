@@ -226,6 +226,7 @@ def _lifecycle(engine: Engine, reaches: list[Reach], config: Config) -> list[Aro
     return [
         *rebinding.find(engine, reaches),
         *optimizers.find(engine, steps),
+        *optimizers.find_foreign(reaches),
         *hyperparameters.find(engine, steps),
         *autocast.find(engine, reaches),
         *setup.find(engine, reaches, config.max_graphs),

@@ -6,6 +6,7 @@ Whether a step captures is decided where the optimizer is made, so that is where
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -19,10 +20,13 @@ from capturelint.project.module import Module
 from capturelint.reach import Reach
 from capturelint.rulebook.op_spec import EffectKind, OptimizerSpec
 from capturelint.values import training
-from capturelint.values.domain import Device, Unknown, Value, options, tensors
+from capturelint.values.domain import Device, ExternalInstance, Host, Unknown, Value, options, tensors
 from capturelint.values.engine import Engine
 from capturelint.values.facts import CallFact, Context, NodeSpan
 from capturelint.values.training import Made
+
+#: ``apex.optimizers.FusedAdam.step``
+_FOREIGN_STEP = re.compile(r"^(?!torch\.)\w+\.(.*\.)?(\w*optim\w*\.\w+|\w*(Adam\w*|SGD|Lamb|Lion|Shampoo))\.step$")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -165,3 +169,32 @@ def _at_step(step: CapturedStep, sure: Confidence, message: str, help: str | Non
     span = around.characters_of(step.context.module, step.span)
     hazard = Hazard("CG901", span, message, "captured here", Support(sure, ()), help=help)
     return Around(step.context.module, step.context.name, hazard, (step.reach,), (step.context,))
+
+
+# -- optimizers of other packages ------------------------------------------------------------------------------------
+
+
+def find_foreign(reaches: list[Reach]) -> Iterator[Around]:
+    """Steps of optimizers that come from elsewhere: whether they capture is for their packages to say."""
+    found: dict[tuple[str, NodeSpan], list[Around]] = {}
+    for reach in reaches:
+        for context in reach.steps:
+            for span, fact in context.calls.items():
+                name = next((callee for callee in fact.callees if _FOREIGN_STEP.search(callee)), None)
+                if name is None or context.compiled or _asked_for(fact.receiver):
+                    continue
+                message = f"nothing is known of what `{name}` does while a graph captures; many optimizers refuse it"
+                span_here = around.characters_of(context.module, span)
+                hazard = Hazard("CG901", span_here, message, "captured here", Support(Confidence.POSSIBLE, ()))
+                about = Around(context.module, context.name, hazard, (reach,), (context,))
+                found.setdefault((context.module.display, span), []).append(about)
+    for each in found.values():
+        yield _merged(each)
+
+
+def _asked_for(optimizer: Value | None) -> bool:
+    """Whether an optimizer was made with ``capturable=True``."""
+    return any(
+        isinstance(option, ExternalInstance) and isinstance(flag := option.argument("capturable"), Host) and flag.truth
+        for option in options(optimizer)
+    )
