@@ -45,6 +45,8 @@ __all__ = [
 
 #: where ``torch.ops.aten.name`` may be known under another spelling
 _ATEN = ("torch", "torch.Tensor", "torch.nn.functional", "torch._C._nn")
+#: modules whose operators start with the module's name there: ``torch.ops.aten.linalg_inv``
+_ATEN_FAMILIES = frozenset({"linalg", "fft", "special", "sparse", "nested"})
 
 
 class OpTable:
@@ -138,6 +140,9 @@ class OpTable:
         parts = dotted.split(".")
         if parts[:3] == ["torch", "ops", "aten"] and len(parts) > 3:
             yield from (f"{owner}.{parts[3]}" for owner in _ATEN)
+            family, _, member = parts[3].partition("_")
+            if family in _ATEN_FAMILIES:
+                yield f"torch.{family}.{member}"
         for count in range(len(parts), 0, -1):
             rest = parts[count:]
             if (target := self._aliases.get(".".join(parts[:count]))) is not None:

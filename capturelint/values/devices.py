@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
+from capturelint.rulebook import versions
 from capturelint.values.domain import (
     MISSING,
     BoundExternal,
@@ -172,7 +173,11 @@ def _moved(
             continue
         settled = next(sure)
         if frame.in_region and not listed:
-            effects.extend(_copy_effects(settled, target, non_blocking))
+            effects.extend(
+                effect
+                for effect in _copy_effects(settled, target, non_blocking)
+                if versions.holds(effect.versions, frame.engine.torch_version)
+            )
         same = option.device is target.device
         found.append(
             Tensor(
@@ -188,6 +193,10 @@ def _moved(
     return join(*found)
 
 
+#: earlier versions recorded a copy from pageable memory that does not block
+_REFUSED_NON_BLOCKING = ">=2.10"
+
+
 def _copy_effects(source: Tensor, target: DeviceValue, non_blocking: bool | None) -> list[Effect]:
     sure = min(source.confidence, target.confidence, key=lambda c: c.rank)
     if source.device is Device.HOST and target.device is Device.DEVICE:
@@ -196,7 +205,7 @@ def _copy_effects(source: Tensor, target: DeviceValue, non_blocking: bool | None
         detail = (
             "a pinned tensor copied without `non_blocking=True`" if source.pinned else "a copy from pageable memory"
         )
-        return [Effect("host-to-device", sure, detail, "self")]
+        return [Effect("host-to-device", sure, detail, "self", _REFUSED_NON_BLOCKING if non_blocking else "")]
     if source.device is Device.DEVICE and target.device is Device.HOST:
         if non_blocking is False:
             return [Effect("host-copy", sure, "", "self")]
