@@ -8,6 +8,7 @@ import pytest
 
 from capturelint.model import Confidence
 from capturelint.rulebook.ops import EffectKind, OpSpec, OpTable, load_ops
+from capturelint.rulebook.versions import holds
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +139,11 @@ def test_measured_hazards(table: OpTable, line: str) -> None:
 
 @pytest.mark.parametrize("name", SAFE.split())
 def test_measured_safe(table: OpTable, name: str) -> None:
-    sure = [effect for effect in found(table, name).effects if effect.confidence is not Confidence.POSSIBLE]
+    sure = [
+        effect
+        for effect in found(table, name).effects
+        if effect.confidence is not Confidence.POSSIBLE and holds(effect.versions, "2.11")
+    ]
     assert {effect.kind.value for effect in sure} <= {"size-from-tensor", "host-number"}
 
 
