@@ -56,6 +56,7 @@ def run_passes(unit: Unit) -> UnitHazards:
     import libcst as cst
     from libcst.metadata import MetadataWrapper, PositionProvider
 
+    from capturelint.passes.collection import Collection
     from capturelint.passes.control_flow import ControlFlow
     from capturelint.passes.hidden_waits import HiddenWaits
     from capturelint.passes.host_data import HostData
@@ -68,7 +69,8 @@ def run_passes(unit: Unit) -> UnitHazards:
     wrapper = MetadataWrapper(cst.parse_module(unit.text), unsafe_skip_copy=True)
     facts = Facts(unit, wrapper.resolve(PositionProvider), wrapper.module)
     passes = [
-        kind(facts) for kind in (HostWaits, HiddenWaits, HostData, ControlFlow, Shapes, RegionState, FrozenScalars)
+        kind(facts)
+        for kind in (HostWaits, HiddenWaits, HostData, ControlFlow, Shapes, RegionState, FrozenScalars, Collection)
     ]
     cst.visit_batched(wrapper.module, passes)
     return UnitHazards(unit, most_specific(hazard for each in passes for hazard in each.hazards.values()))

@@ -42,6 +42,8 @@ class EffectKind(enum.Enum):
     RANDOM_HOST = "random-host"
     UNREGISTERED_GENERATOR = "unregistered-generator"
     RESEED = "reseed"
+    #: CUDA objects are destroyed: a graph, or whatever the garbage collector finds
+    DESTROYS = "destroys"
     #: an optimizer updates its parameters
     OPTIMIZER_STEP = "optimizer-step"
     #: a gradient scaler reads on the host whether a gradient overflowed
@@ -66,6 +68,7 @@ _RULES = {
     EffectKind.RANDOM_HOST: "CG602",
     EffectKind.UNREGISTERED_GENERATOR: "CG803",
     EffectKind.RESEED: "CG810",
+    EffectKind.DESTROYS: "CG809",
     EffectKind.OPTIMIZER_STEP: "CG901",
     EffectKind.GRAD_SCALER: "CG904",
 }
