@@ -1,0 +1,215 @@
+"""CG705: graphs that share memory, replayed on several streams or in several threads with nothing between them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from capturelint.findings import Around
+from capturelint.lifecycle.life import Lives, Replay
+from capturelint.lifecycle.setup.captures import Capture, report
+from capturelint.lifecycle.setup.places import Place, ancestors, loops_at, withs_at
+from capturelint.lifecycle.setup.shared_memory import share_memory
+from capturelint.lifecycle.setup.sizes import names_in
+from capturelint.lifecycle.setup.sources import Sources
+from capturelint.lifecycle.setup.starts import Start, locked
+from capturelint.lifecycle.setup.threads import threads_that_run
+from capturelint.model import Confidence, Related
+from capturelint.project.definitions import last_name, walk_own
+
+_WAITS = ("wait_stream", "wait_event", "synchronize", "wait", "wait_stream_event")
+_HELP = "let one replay wait for the other (`wait_stream`), or capture them with pools and inputs of their own"
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A direct ``graph.replay()``, with the captures whose graph it may be."""
+
+    place: Place
+    captures: tuple[Capture, ...]
+    #: the stream that a ``with`` block chooses for it
+    stream: ast.expr | None
+
+    @property
+    def receiver(self) -> ast.expr:
+        assert isinstance(self.place.node, ast.Call) and isinstance(self.place.node.func, ast.Attribute)
+        return self.place.node.func.value
+
+    @property
+    def text(self) -> str:
+        return self.place.module.segment(self.receiver, 40)
+
+    @property
+    def stream_text(self) -> str:
+        return self.place.module.segment(self.stream, 40) if self.stream is not None else "the current stream"
+
+
+def find(captures: list[Capture], lives: Lives, sources: Sources) -> Iterator[Around]:
+    of_reach = {id(capture.reach): capture for capture in captures}
+    known: dict[int, tuple[Replay, list[Capture]]] = {}
+    for life in lives.all:
+        capture = of_reach.get(id(life.reach))
+        if capture is None:
+            continue
+        for replay in life.replays:
+            if replay.depth == 0 and last_name(replay.call.func) == "replay":
+                known.setdefault(id(replay.call), (replay, []))[1].append(capture)
+        yield from _in_threads(capture, life.replays, sources)
+    by_root: dict[ast.AST, list[_Use]] = {}
+    for replay, owners in known.values():
+        place = Place(replay.module, replay.function, replay.call)
+        by_root.setdefault(place.root, []).append(_Use(place, tuple(owners), _stream_at(place)))
+    for group in by_root.values():
+        yield from _on_streams(sorted(group, key=lambda use: use.place.line), sources)
+
+
+def _stream_at(place: Place) -> ast.expr | None:
+    found = None
+    for item in withs_at(place):
+        call = item.context_expr
+        if isinstance(call, ast.Call) and last_name(call.func) in ("stream", "StreamContext") and call.args:
+            found = call.args[0]
+    return found
+
+
+# -- streams ---------------------------------------------------------------------------------------------------------
+
+
+def _on_streams(group: list[_Use], sources: Sources) -> Iterator[Around]:
+    for use in group:
+        yield from _in_loop(use, sources)
+    for index, second in enumerate(group):
+        for first in group[:index]:
+            if first.stream_text == second.stream_text or _waited(first.place, second.place):
+                continue
+            if _alternatives(first.place, second.place):
+                continue
+            reason = _shared(first, second, sources)
+            if reason:
+                yield report(
+                    "CG705",
+                    second.place,
+                    f"replayed on `{second.stream_text}` while `{first.text}` may still run on "
+                    f"`{first.stream_text}`; they share {reason}",
+                    "no wait in between",
+                    Confidence.LIKELY,
+                    [*first.captures, *second.captures],
+                    help=_HELP,
+                    related=[
+                        Related(first.place.module.display, first.place.line, "the other replay"),
+                        *(capture.related() for capture in dict.fromkeys((*first.captures, *second.captures))),
+                    ],
+                )
+                break
+
+
+def _shared(first: _Use, second: _Use, sources: Sources) -> str:
+    if first.text == second.text:
+        return "all their memory: it is one graph"
+    for one in first.captures:
+        for other in second.captures:
+            if share_memory(one, other, sources):
+                return "a pool"
+    return ""
+
+
+def _waited(first: Place, second: Place) -> bool:
+    """Some wait stands between two replays; whether it is the right one is left open."""
+    return any(
+        isinstance(node, ast.Call) and last_name(node.func) in _WAITS and first.line < node.lineno < second.line
+        for node in walk_own(first.root)
+    )
+
+
+def _alternatives(first: Place, second: Place) -> bool:
+    """The two stand on different sides of an ``if``."""
+    mine, theirs = ancestors(first.root, first.node), ancestors(second.root, second.node)
+    for one, other, above in zip(mine[1:], theirs[1:], mine, strict=False):
+        if one is not other:
+            return isinstance(above, ast.If) and (one in above.body) != (other in above.body)
+    return False
+
+
+def _in_loop(use: _Use, sources: Sources) -> Iterator[Around]:
+    """``for stream, graph in pairs: with torch.cuda.stream(stream): graph.replay()``."""
+    if use.stream is None:
+        return
+    for loop in loops_at(use.place):
+        names = names_in(loop.target)
+        if isinstance(loop, ast.comprehension) or not names_in(use.stream) & names:
+            continue
+        if any(isinstance(n, ast.Call) and last_name(n.func) in _WAITS for each in loop.body for n in ast.walk(each)):
+            continue
+        same = not names_in(use.receiver) & names
+        if not same and not any(share_memory(one, one, sources) for one in use.captures):
+            continue
+        reason = "it is one graph each time" if same else "the graphs share a pool"
+        yield report(
+            "CG705",
+            use.place,
+            f"each round replays on another stream, with no wait in between; {reason}",
+            "several replays at once",
+            Confidence.LIKELY,
+            use.captures,
+            help=_HELP,
+            related=[
+                Related(use.place.module.display, loop.iter.lineno, "once in each round of this loop"),
+                *(capture.related() for capture in use.captures),
+            ],
+        )
+        return
+
+
+# -- threads ---------------------------------------------------------------------------------------------------------
+
+
+def _in_threads(capture: Capture, replays: tuple[Replay, ...], sources: Sources) -> Iterator[Around]:
+    places = {
+        replay.function: Place(replay.module, replay.function, replay.call)
+        for replay in reversed(replays)
+        if replay.function is not None
+    }
+    if not places or any(locked(place) for place in places.values()):
+        return
+    capturing = {place.function for path in capture.paths for place in path}
+    for start in threads_that_run(sources, {function for function in places if function is not None}):
+        if not start.many or start.target in capturing or _own_graph(start, places[start.target]):
+            continue
+        where = next(replay for replay in replays if replay.depth == 0 or replay.function is start.target)
+        direct = Place(where.module, where.function, where.call)
+        yield report(
+            "CG705",
+            direct,
+            f"`{start.target.name}` runs in several threads, which replay one graph at the same time",
+            "replayed by several threads",
+            Confidence.LIKELY,
+            [capture],
+            help="replay under one lock, together with filling the inputs and copying the outputs; or a graph for each",
+            related=[
+                Related(start.place.module.display, start.place.line, "the threads begin here"),
+                capture.related(),
+            ],
+        )
+        return
+
+
+def _own_graph(start: Start, place: Place) -> bool:
+    """Each thread is given another object, which it then replays."""
+    call, node = start.place.node, place.node
+    if not isinstance(call, ast.Call) or not isinstance(node, ast.Call):
+        return True
+    roots = names_in(node.func)
+    parameters = [each.arg for each in start.target.parameters()]
+    varying = {name for loop in loops_at(start.place) for name in names_in(loop.target)}
+    given = next((k.value for k in call.keywords if k.arg == "args"), None)
+    passed = list(given.elts) if isinstance(given, (ast.Tuple, ast.List)) else list(call.args[1:])
+    if start.target.owner is not None and not start.target.is_static:
+        bound = next((k.value for k in call.keywords if k.arg == "target"), call.args[0] if call.args else None)
+        if bound is not None and names_in(bound) & varying:
+            return True
+        parameters = parameters[1:]
+    for name, value in zip(parameters, passed, strict=False):
+        if name in roots and (names_in(value) & varying or last_name(call.func) == "map"):
+            return True
+    return last_name(call.func) == "map" and bool(roots & set(parameters))
