@@ -121,6 +121,9 @@ def kept_by(place: Place, call: ast.Call, path: Path) -> str:
     names = _holders(place, receiver)
     if last_name(receiver) == "autograd":
         names = [name for argument in call.args for name in _holders(place, argument)]
+    lasting = _attribute_behind(receiver)
+    if lasting:
+        return lasting
     capture_line = next((each.line for each in path if each.function is place.function), 0)
     for name in names:
         if not _dropped(place, name, capture_line):
@@ -143,6 +146,18 @@ def _holders(place: Place, node: ast.expr) -> list[str]:
     elif isinstance(node, ast.BinOp):
         found += [*_holders(place, node.left), *_holders(place, node.right)]
     return found
+
+
+def _attribute_behind(node: ast.expr) -> str:
+    """``self.loss`` of ``self.loss.backward()`` and ``scaler.scale(self.loss).backward()``."""
+    if isinstance(node, ast.Attribute):
+        name = dotted_name(node) or ""
+        return name if name.startswith(("self.", "cls.")) else ""
+    if isinstance(node, ast.Call):
+        if last_name(node.func) == "scale" and node.args:
+            return _attribute_behind(node.args[0])
+        return _attribute_behind(node.func.value) if isinstance(node.func, ast.Attribute) and not node.args else ""
+    return ""
 
 
 def _computed_near(place: Place, name: str) -> bool:
@@ -170,7 +185,8 @@ def _computes(value: ast.expr) -> bool:
         made = last_name(value.func)
         if head in ("torch", "np") and made in ("randn", "rand", "zeros", "ones", "empty", "randint", "tensor", "full"):
             return False
-        return not made[:1].isupper() and made not in _DETACHES
+        constructor = made[:1].isupper() and not made.isupper()
+        return not constructor and made not in _DETACHES
     return isinstance(value, (ast.BinOp, ast.UnaryOp))
 
 
@@ -207,7 +223,7 @@ def _kept_within(inside: Path) -> str:
     call = place.node
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return ""
-    return _stored(place, names_in(call.func.value))
+    return _attribute_behind(call.func.value) or _stored(place, names_in(call.func.value))
 
 
 def _kept_result(inside: Path, outer: Place, path: Path) -> str:

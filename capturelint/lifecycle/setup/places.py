@@ -14,9 +14,9 @@ from capturelint.values.lazy import LazyScope
 
 #: files that are searched for callers, callers that are looked at, and how far callers of callers are followed
 _MAX_FILES = 12
-_MAX_CALLERS = 6
+_MAX_CALLERS = 12
 _MAX_DEPTH = 4
-_MAX_PATHS = 12
+_MAX_PATHS = 24
 #: calls of one module that are asked whether they call an object
 _MAX_ASKED = 400
 _CALLED_AS_OBJECT = ("__call__", "forward")
