@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from capturelint.lifecycle.setup.before import callees, calls_in, earlier, on_side_stream
 from capturelint.lifecycle.setup.captures import GRAPHED_CALLABLES, Capture
-from capturelint.lifecycle.setup.places import Path, Place, ancestors
+from capturelint.lifecycle.setup.points import Path, Point, ancestors, value_at
 from capturelint.lifecycle.setup.sizes import names_in
 from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, store_targets, walk_own
 from capturelint.values.domain import Function, options
@@ -32,7 +32,7 @@ class Backward:
     kept_by: str
 
     @property
-    def place(self) -> Place:
+    def point(self) -> Point:
         return self.path[0]
 
 
@@ -70,7 +70,7 @@ class Backwards:
     def before(self, path: Path) -> Iterator[Backward]:
         for each in earlier(path):
             for call in calls_in(each.statement):
-                outer = (each.place.at(call), *each.path[1:])
+                outer = (each.point.at(call), *each.path[1:])
                 if is_backward(call) and not self._own(outer[0], call):
                     kept = kept_by(outer[0], call, path)
                     yield Backward(outer, (outer[0],), on_side_stream(self.engine, outer), kept)
@@ -81,11 +81,9 @@ class Backwards:
                         kept = _kept_within(inside) or _kept_result(inside, outer[0], path)
                         yield Backward(outer, inside, side, kept)
 
-    def _own(self, place: Place, call: ast.Call) -> bool:
+    def _own(self, point: Point, call: ast.Call) -> bool:
         """A method of the project's own that is called ``backward`` is entered instead."""
-        from capturelint.lifecycle.setup.places import value_at
-
-        return any(isinstance(option, Function) for option in options(value_at(self.engine, place, call.func)))
+        return any(isinstance(option, Function) for option in options(value_at(self.engine, point, call.func)))
 
     def _within(self, info: FunctionInfo, depth: int = 0) -> list[Path]:
         """The backward passes that a function runs, each with the calls that lead there, innermost first."""
@@ -96,12 +94,12 @@ class Backwards:
         self._in_function[info] = []
         found: list[Path] = []
         for call in calls_in(info.node) if isinstance(info.node, ast.Lambda) else _calls_of(info):
-            place = Place(info.module, info, call)
-            if is_backward(call) and not self._own(place, call):
-                found.append((place,))
+            point = Point(info.module, info, call)
+            if is_backward(call) and not self._own(point, call):
+                found.append((point,))
                 continue
-            for callee in callees(self.engine, place, call):
-                found.extend((*inner, place) for inner in self._within(callee, depth + 1))
+            for callee in callees(self.engine, point, call):
+                found.extend((*inner, point) for inner in self._within(callee, depth + 1))
         self._in_function[info] = found[:4]
         return self._in_function[info]
 
@@ -113,38 +111,38 @@ def _calls_of(info: FunctionInfo) -> Iterator[ast.Call]:
 # -- what keeps the graph alive --------------------------------------------------------------------------------------
 
 
-def kept_by(place: Place, call: ast.Call, path: Path) -> str:
+def kept_by(point: Point, call: ast.Call, path: Path) -> str:
     """The name that holds what ``call`` runs backward from, if it still does when the capture begins."""
     receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
     if receiver is None:
         return ""
-    names = _holders(place, receiver)
+    names = _holders(point, receiver)
     if last_name(receiver) == "autograd":
-        names = [name for argument in call.args for name in _holders(place, argument)]
+        names = [name for argument in call.args for name in _holders(point, argument)]
     lasting = _attribute_behind(receiver)
     if lasting:
         return lasting
-    capture_line = next((each.line for each in path if each.function is place.function), 0)
+    capture_line = next((each.line for each in path if each.function is point.function), 0)
     for name in names:
-        if not _dropped(place, name, capture_line):
+        if not _dropped(point, name, capture_line):
             return name
-    return _stored(place, set(names))
+    return _stored(point, set(names))
 
 
-def _holders(place: Place, node: ast.expr) -> list[str]:
+def _holders(point: Point, node: ast.expr) -> list[str]:
     """Local names whose value's autograd graph is behind an expression: ``loss``, and ``out`` of ``out.sum()``."""
     if isinstance(node, ast.Name):
-        return [node.id] if _computed_near(place, node.id) else []
+        return [node.id] if _computed_near(point, node.id) else []
     if isinstance(node, ast.Attribute):
         return []
     found: list[str] = []
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Attribute):
-            found += _holders(place, node.func.value)
+            found += _holders(point, node.func.value)
         for argument in node.args:
-            found += _holders(place, argument)
+            found += _holders(point, argument)
     elif isinstance(node, ast.BinOp):
-        found += [*_holders(place, node.left), *_holders(place, node.right)]
+        found += [*_holders(point, node.left), *_holders(point, node.right)]
     return found
 
 
@@ -160,9 +158,9 @@ def _attribute_behind(node: ast.expr) -> str:
     return ""
 
 
-def _computed_near(place: Place, name: str) -> bool:
+def _computed_near(point: Point, name: str) -> bool:
     """Whether a name is bound, in the block of the place, to something that a call or an operator gives."""
-    way = ancestors(place.root, place.node)
+    way = ancestors(point.root, point.node)
     for outer, inner in pairwise(way):
         for block_name in ("body", "orelse", "finalbody"):
             block = getattr(outer, block_name, None)
@@ -190,11 +188,11 @@ def _computes(value: ast.expr) -> bool:
     return isinstance(value, (ast.BinOp, ast.UnaryOp))
 
 
-def _dropped(place: Place, name: str, before_line: int) -> bool:
+def _dropped(point: Point, name: str, before_line: int) -> bool:
     """``del loss``, ``loss = None`` or ``loss = loss.item()`` between the pass and the capture."""
-    for node in walk_own(place.root):
+    for node in walk_own(point.root):
         line = getattr(node, "lineno", 0)
-        if not place.line <= line or (before_line and line >= before_line):
+        if not point.line <= line or (before_line and line >= before_line):
             continue
         if isinstance(node, ast.Delete) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
             return True
@@ -204,9 +202,9 @@ def _dropped(place: Place, name: str, before_line: int) -> bool:
     return False
 
 
-def _stored(place: Place, names: set[str]) -> str:
+def _stored(point: Point, names: set[str]) -> str:
     """``self.loss = loss`` and ``losses.append(loss)``, with the graph behind it."""
-    for node in walk_own(place.root):
+    for node in walk_own(point.root):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.value.id in names:
             for target in node.targets:
                 if isinstance(target, (ast.Attribute, ast.Subscript)):
@@ -219,14 +217,14 @@ def _stored(place: Place, names: set[str]) -> str:
 
 def _kept_within(inside: Path) -> str:
     """What a helper stores of its loss, somewhere that outlives its call."""
-    place = inside[0]
-    call = place.node
+    point = inside[0]
+    call = point.node
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return ""
-    return _attribute_behind(call.func.value) or _stored(place, names_in(call.func.value))
+    return _attribute_behind(call.func.value) or _stored(point, names_in(call.func.value))
 
 
-def _kept_result(inside: Path, outer: Place, path: Path) -> str:
+def _kept_result(inside: Path, outer: Point, path: Path) -> str:
     """What the caller does with the loss that a helper returns."""
     call = inside[0].node
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
@@ -237,9 +235,9 @@ def _kept_result(inside: Path, outer: Place, path: Path) -> str:
     ]
     if not any(_gives(value, names) for value in returned):
         return ""
-    for place in inside[1:]:
-        if not _handed_on(place):
-            return _receives(place, (), lasting=True)
+    for point in inside[1:]:
+        if not _handed_on(point):
+            return _receives(point, (), lasting=True)
     return _receives(outer, path)
 
 
@@ -251,13 +249,13 @@ def _gives(value: ast.expr, names: set[str]) -> bool:
     return False
 
 
-def _handed_on(place: Place) -> bool:
+def _handed_on(point: Point) -> bool:
     """``return helper(...)``."""
-    way = ancestors(place.root, place.node)
+    way = ancestors(point.root, point.node)
     return len(way) > 1 and isinstance(way[-2], ast.Return)
 
 
-def _receives(outer: Place, path: Path, *, lasting: bool = False) -> str:
+def _receives(outer: Point, path: Path, *, lasting: bool = False) -> str:
     """What gets a call's result; with ``lasting`` only what outlives the function that the call stands in."""
     way = ancestors(outer.root, outer.node)
     parent = way[-2] if len(way) > 1 else None

@@ -7,10 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from capturelint.lifecycle.setup.places import Path, Place, ancestors, value_at, withs_at
+from capturelint.lifecycle.setup.points import Path, Point, ancestors, value_at, withs_at
 from capturelint.project.definitions import FunctionInfo, last_name, walk_own
 from capturelint.values import hierarchy
-from capturelint.values.domain import ExternalInstance, Function, Instance, Partial, Value, options
+from capturelint.values.domain import (
+    BoundExternal,
+    External,
+    ExternalInstance,
+    Function,
+    Instance,
+    Partial,
+    Value,
+    options,
+)
 from capturelint.values.engine import Engine
 
 _BLOCKS = ("body", "orelse", "finalbody")
@@ -25,15 +34,15 @@ class Earlier:
     statement: ast.stmt
 
     @property
-    def place(self) -> Place:
+    def point(self) -> Point:
         return self.path[0]
 
 
 def earlier(path: Path) -> Iterator[Earlier]:
     """Statements that ran when the capture begins, nearest functions first, in the order of the source in each."""
-    for index, place in enumerate(path):
+    for index, point in enumerate(path):
         found: list[ast.stmt] = []
-        way = ancestors(place.root, place.node)
+        way = ancestors(point.root, point.node)
         for outer, inner in pairwise(way):
             for name in _BLOCKS:
                 block = getattr(outer, name, None)
@@ -42,7 +51,7 @@ def earlier(path: Path) -> Iterator[Earlier]:
                     if name == "finalbody" or (name == "orelse" and isinstance(outer, (ast.For, ast.Try))):
                         found.extend(outer.body)  # type: ignore[attr-defined]
         for statement in found:
-            yield Earlier((place.at(statement), *path[index + 1 :]), statement)
+            yield Earlier((point.at(statement), *path[index + 1 :]), statement)
 
 
 def calls_in(statement: ast.AST) -> Iterator[ast.Call]:
@@ -54,10 +63,10 @@ def calls_in(statement: ast.AST) -> Iterator[ast.Call]:
     yield from (node for node in walk_own(statement) if isinstance(node, ast.Call))
 
 
-def callees(engine: Engine, place: Place, call: ast.Call) -> list[FunctionInfo]:
+def callees(engine: Engine, point: Point, call: ast.Call) -> list[FunctionInfo]:
     """The project's functions that a call outside regions may enter."""
     found: list[FunctionInfo] = []
-    stack: list[Value] = [value_at(engine, place, call.func)]
+    stack: list[Value] = [value_at(engine, point, call.func)]
     while stack:
         for option in options(stack.pop()):
             if isinstance(option, Function):
@@ -78,43 +87,41 @@ def callees(engine: Engine, place: Place, call: ast.Call) -> list[FunctionInfo]:
 
 def on_side_stream(engine: Engine, path: Path) -> bool:
     """Whether the code at ``path[0]`` runs under ``with torch.cuda.stream(side)``, there or in a caller."""
-    return any(is_side_stream(engine, place, item.context_expr) for place in path for item in withs_at(place)) or any(
-        _sets_stream(place) for place in path
+    return any(is_side_stream(engine, point, item.context_expr) for point in path for item in withs_at(point)) or any(
+        _sets_stream(point) for point in path
     )
 
 
-def is_side_stream(engine: Engine, place: Place, node: ast.expr) -> bool:
+def is_side_stream(engine: Engine, point: Point, node: ast.expr) -> bool:
     """Whether a context manager makes a stream the current one that is not the default stream."""
     if isinstance(node, ast.Call) and last_name(node.func) in ("stream", "StreamContext"):
         given = node.args[0] if node.args else None
-        return given is None or not _is_default(engine, place, given)
-    value = value_at(engine, place, node)
+        return given is None or not _is_default(engine, point, given)
+    value = value_at(engine, point, node)
     if any(isinstance(option, ExternalInstance) and "tream" in option.cls for option in options(value)):
-        return not _is_default(engine, place, node)
+        return not _is_default(engine, point, node)
     return "stream" in last_name(node).lower()  # a context manager of the project's own
 
 
-def _is_default(engine: Engine, place: Place, node: ast.expr) -> bool:
-    if isinstance(node, ast.Name) and place.function is not None:
-        bound = place.function.assigned.get(node.id, [])
+def _is_default(engine: Engine, point: Point, node: ast.expr) -> bool:
+    if isinstance(node, ast.Name) and point.function is not None:
+        bound = point.function.assigned.get(node.id, [])
         return bool(bound) and all(last_name(each) in _NOT_SIDE for each in bound)
     return isinstance(node, ast.Call) and last_name(node.func) in _NOT_SIDE
 
 
-def _sets_stream(place: Place) -> bool:
+def _sets_stream(point: Point) -> bool:
     """``torch.cuda.set_stream(side)`` earlier in the function."""
-    line = place.line
+    line = point.line
     return any(
         isinstance(node, ast.Call) and last_name(node.func) == "set_stream" and node.lineno <= line
-        for node in walk_own(place.root)
+        for node in walk_own(point.root)
     )
 
 
-def external_name(engine: Engine, place: Place, node: ast.expr) -> str:
+def external_name(engine: Engine, point: Point, node: ast.expr) -> str:
     """The dotted name of a third-party function or class, empty for anything else."""
-    from capturelint.values.domain import BoundExternal, External
-
-    for option in options(value_at(engine, place, node)):
+    for option in options(value_at(engine, point, node)):
         if isinstance(option, (External, BoundExternal)):
             return option.path
     return ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from capturelint.findings import Around
 from capturelint.lifecycle import around
-from capturelint.lifecycle.setup.places import Callers, Path, Place, value_at
+from capturelint.lifecycle.setup.points import Callers, Path, Point, value_at
 from capturelint.model import Confidence, Related
 from capturelint.passes.base import Hazard
 from capturelint.passes.unit import Support
@@ -34,7 +34,7 @@ class Capture:
 
     engine: Engine
     reach: Reach
-    place: Place
+    point: Point
     #: the expression that begins the capture: the context manager, or the call of ``capture_begin``
     begins: ast.expr
     call: ast.Call | None
@@ -46,7 +46,7 @@ class Capture:
 
     @property
     def where(self) -> str:
-        return f"{self.place.module.display}:{self.declaration.line}"
+        return f"{self.point.module.display}:{self.declaration.line}"
 
     @property
     def kind(self) -> str:
@@ -72,10 +72,10 @@ class Capture:
         return call.args[index] if index < len(call.args) and not self.opaque else None
 
     def value(self, node: ast.expr) -> Value:
-        return value_at(self.engine, self.place, node)
+        return value_at(self.engine, self.point, node)
 
     def related(self, message: str = "captured here") -> Related:
-        return Related(self.place.module.display, self.declaration.line, message)
+        return Related(self.point.module.display, self.declaration.line, message)
 
 
 def captures_of(engine: Engine, reaches: Iterable[Reach], callers: Callers) -> list[Capture]:
@@ -85,21 +85,21 @@ def captures_of(engine: Engine, reaches: Iterable[Reach], callers: Callers) -> l
         declaration = reach.entered.declaration
         if declaration.compiled:
             continue
-        place = Place(declaration.module, declaration.holder, declaration.node)
-        begins = _begins(engine, declaration, place)
+        point = Point(declaration.module, declaration.holder, declaration.node)
+        begins = _begins(engine, declaration, point)
         if begins is None:
             continue
-        capture = Capture(engine, reach, place, begins, begins if isinstance(begins, ast.Call) else None)
-        capture.paths = callers.paths(place)
+        capture = Capture(engine, reach, point, begins, begins if isinstance(begins, ast.Call) else None)
+        capture.paths = callers.paths(point)
         found.append(capture)
     return found
 
 
-def _begins(engine: Engine, declaration: Declaration, place: Place) -> ast.expr | None:
+def _begins(engine: Engine, declaration: Declaration, point: Point) -> ast.expr | None:
     node = declaration.node
     if isinstance(node, (ast.With, ast.AsyncWith)):
         for item in node.items:
-            if is_graph(value_at(engine, place, item.context_expr)):
+            if is_graph(value_at(engine, point, item.context_expr)):
                 return _made_by(declaration, item.context_expr)
         return None
     calls = [each for each in ast.walk(node) if isinstance(each, ast.Call)]
@@ -126,7 +126,7 @@ def is_torch_graph(value: Value) -> bool:
 
 def report(
     rule: str,
-    place: Place,
+    point: Point,
     message: str,
     label: str,
     confidence: Confidence,
@@ -139,18 +139,18 @@ def report(
     """A finding at a place, about captures."""
     hazard = Hazard(
         rule,
-        around.span(place.module, place.node),
+        around.span(point.module, point.node),
         message,
         label,
         Support(confidence, (), why),
         help=help,
         related=tuple(dict.fromkeys(related)),
     )
-    return Around(place.module, place.scope_name, hazard, tuple(dict.fromkeys(each.reach for each in captures)))
+    return Around(point.module, point.scope_name, hazard, tuple(dict.fromkeys(each.reach for each in captures)))
 
 
 def story(path: Path, captured: Capture) -> Iterator[Related]:
     """Where the capture stands and by which calls it is reached, outermost first."""
-    for place in reversed(path[1:]):
-        yield Related(place.module.display, place.line, "reached from here")
+    for point in reversed(path[1:]):
+        yield Related(point.module.display, point.line, "reached from here")
     yield captured.related()

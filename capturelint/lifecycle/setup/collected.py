@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from capturelint.findings import Around
 from capturelint.lifecycle.setup.captures import Capture, is_torch_graph, report, story
-from capturelint.lifecycle.setup.places import Path, Place, loops_at, value_at, withs_at
+from capturelint.lifecycle.setup.points import Path, Point, loops_at, value_at, withs_at
 from capturelint.lifecycle.setup.sizes import names_in
 from capturelint.model import Confidence
 from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, walk_own
@@ -31,14 +31,14 @@ def find(engine: Engine, captures: list[Capture]) -> Iterator[Around]:
 def _dropped(engine: Engine, capture: Capture) -> Iterator[Around]:
     own = capture.argument("cuda_graph") if capture.kind == "graph" else None
     kept = dotted_name(own) if own is not None else None
-    for place, node in _statements(capture):
+    for point, node in _statements(capture):
         for target in _targets(node):
             name = dotted_name(target)
-            if name is None or name == kept or not _holds_graph(engine, value_at(engine, place, target), 0):
+            if name is None or name == kept or not _holds_graph(engine, value_at(engine, point, target), 0):
                 continue
             yield report(
                 "CG809",
-                place.at(target),
+                point.at(target),
                 f"`{name}` holds a graph, which is destroyed here while another one captures",
                 "a graph is dropped while capturing",
                 Confidence.LIKELY,
@@ -48,18 +48,18 @@ def _dropped(engine: Engine, capture: Capture) -> Iterator[Around]:
             )
 
 
-def _statements(capture: Capture) -> Iterator[tuple[Place, ast.AST]]:
+def _statements(capture: Capture) -> Iterator[tuple[Point, ast.AST]]:
     """What the region runs: its own block, and the functions that it enters."""
     for statement in capture.declaration.body or ():
         for node in (statement, *walk_own(statement)):
-            yield capture.place.at(node), node
+            yield capture.point.at(node), node
     entered: dict[FunctionInfo, None] = dict.fromkeys(
         context.function for context in capture.reach.steps
         if context.function is not None and context.function is not capture.declaration.holder
     )  # fmt: skip
     for info in entered:
         for node in walk_own(info.node):
-            yield Place(info.module, info, node), node
+            yield Point(info.module, info, node), node
 
 
 def _targets(node: ast.AST) -> list[ast.expr]:
@@ -99,16 +99,16 @@ def _holds_graph(engine: Engine, value: Value, depth: int) -> bool:
 
 def _untended(capture: Capture, path: Path) -> Iterator[Around]:
     looped = [
-        (place, loop)
-        for place in path
-        for loop in loops_at(place)
+        (point, loop)
+        for point in path
+        for loop in loops_at(point)
         if {name for name in names_in(loop.target) if not name.startswith("_")}
     ]
-    if not looped or any(_tends(place) for place in path):
+    if not looped or any(_tends(point) for point in path):
         return
     yield report(
         "CG809",
-        capture.place.at(capture.begins),
+        capture.point.at(capture.begins),
         "captures in a loop with garbage collection on; if it runs during a capture and finds a dead graph, "
         "destroying that breaks the capture",
         "collection may run in here",
@@ -119,12 +119,12 @@ def _untended(capture: Capture, path: Path) -> Iterator[Around]:
     )
 
 
-def _tends(place: Place) -> bool:
-    if any("gc" in last_name(item.context_expr).lower() for item in withs_at(place)):
+def _tends(point: Point) -> bool:
+    if any("gc" in last_name(item.context_expr).lower() for item in withs_at(point)):
         return True
     return any(
         isinstance(node, ast.Call)
         and last_name(node.func) in _TENDS
         and (dotted_name(node.func) or "").startswith("gc.")
-        for node in walk_own(place.root)
+        for node in walk_own(point.root)
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from capturelint.findings import Around
 from capturelint.lifecycle.life import Lives, Replay
 from capturelint.lifecycle.setup.captures import Capture, report
-from capturelint.lifecycle.setup.places import Place, ancestors, loops_at, withs_at
+from capturelint.lifecycle.setup.points import Point, ancestors, loops_at, withs_at
 from capturelint.lifecycle.setup.shared_memory import share_memory
 from capturelint.lifecycle.setup.sizes import names_in
 from capturelint.lifecycle.setup.sources import Sources
@@ -26,23 +26,23 @@ _HELP = "let one replay wait for the other (`wait_stream`), or capture them with
 class _Use:
     """A direct ``graph.replay()``, with the captures whose graph it may be."""
 
-    place: Place
+    point: Point
     captures: tuple[Capture, ...]
     #: the stream that a ``with`` block chooses for it
     stream: ast.expr | None
 
     @property
     def receiver(self) -> ast.expr:
-        assert isinstance(self.place.node, ast.Call) and isinstance(self.place.node.func, ast.Attribute)
-        return self.place.node.func.value
+        assert isinstance(self.point.node, ast.Call) and isinstance(self.point.node.func, ast.Attribute)
+        return self.point.node.func.value
 
     @property
     def text(self) -> str:
-        return self.place.module.segment(self.receiver, 40)
+        return self.point.module.segment(self.receiver, 40)
 
     @property
     def stream_text(self) -> str:
-        return self.place.module.segment(self.stream, 40) if self.stream is not None else "the current stream"
+        return self.point.module.segment(self.stream, 40) if self.stream is not None else "the current stream"
 
 
 def find(captures: list[Capture], lives: Lives, sources: Sources) -> Iterator[Around]:
@@ -58,15 +58,15 @@ def find(captures: list[Capture], lives: Lives, sources: Sources) -> Iterator[Ar
         yield from _in_threads(capture, life.replays, sources)
     by_root: dict[ast.AST, list[_Use]] = {}
     for replay, owners in known.values():
-        place = Place(replay.module, replay.function, replay.call)
-        by_root.setdefault(place.root, []).append(_Use(place, tuple(owners), _stream_at(place)))
+        point = Point(replay.module, replay.function, replay.call)
+        by_root.setdefault(point.root, []).append(_Use(point, tuple(owners), _stream_at(point)))
     for group in by_root.values():
-        yield from _on_streams(sorted(group, key=lambda use: use.place.line), sources)
+        yield from _on_streams(sorted(group, key=lambda use: use.point.line), sources)
 
 
-def _stream_at(place: Place) -> ast.expr | None:
+def _stream_at(point: Point) -> ast.expr | None:
     found = None
-    for item in withs_at(place):
+    for item in withs_at(point):
         call = item.context_expr
         if isinstance(call, ast.Call) and last_name(call.func) in ("stream", "StreamContext") and call.args:
             found = call.args[0]
@@ -81,15 +81,15 @@ def _on_streams(group: list[_Use], sources: Sources) -> Iterator[Around]:
         yield from _in_loop(use, sources)
     for index, second in enumerate(group):
         for first in group[:index]:
-            if first.stream_text == second.stream_text or _waited(first.place, second.place):
+            if first.stream_text == second.stream_text or _waited(first.point, second.point):
                 continue
-            if _alternatives(first.place, second.place):
+            if _alternatives(first.point, second.point):
                 continue
             reason = _shared(first, second, sources)
             if reason:
                 yield report(
                     "CG705",
-                    second.place,
+                    second.point,
                     f"replayed on `{second.stream_text}` while `{first.text}` may still run on "
                     f"`{first.stream_text}`; they share {reason}",
                     "no wait in between",
@@ -97,7 +97,7 @@ def _on_streams(group: list[_Use], sources: Sources) -> Iterator[Around]:
                     [*first.captures, *second.captures],
                     help=_HELP,
                     related=[
-                        Related(first.place.module.display, first.place.line, "the other replay"),
+                        Related(first.point.module.display, first.point.line, "the other replay"),
                         *(capture.related() for capture in dict.fromkeys((*first.captures, *second.captures))),
                     ],
                 )
@@ -114,7 +114,7 @@ def _shared(first: _Use, second: _Use, sources: Sources) -> str:
     return ""
 
 
-def _waited(first: Place, second: Place) -> bool:
+def _waited(first: Point, second: Point) -> bool:
     """Some wait stands between two replays; whether it is the right one is left open."""
     return any(
         isinstance(node, ast.Call) and last_name(node.func) in _WAITS and first.line < node.lineno < second.line
@@ -122,7 +122,7 @@ def _waited(first: Place, second: Place) -> bool:
     )
 
 
-def _alternatives(first: Place, second: Place) -> bool:
+def _alternatives(first: Point, second: Point) -> bool:
     """The two stand on different sides of an ``if``."""
     mine, theirs = ancestors(first.root, first.node), ancestors(second.root, second.node)
     for one, other, above in zip(mine[1:], theirs[1:], mine, strict=False):
@@ -135,7 +135,7 @@ def _in_loop(use: _Use, sources: Sources) -> Iterator[Around]:
     """``for stream, graph in pairs: with torch.cuda.stream(stream): graph.replay()``."""
     if use.stream is None:
         return
-    for loop in loops_at(use.place):
+    for loop in loops_at(use.point):
         names = names_in(loop.target)
         if isinstance(loop, ast.comprehension) or not names_in(use.stream) & names:
             continue
@@ -147,14 +147,14 @@ def _in_loop(use: _Use, sources: Sources) -> Iterator[Around]:
         reason = "it is one graph each time" if same else "the graphs share a pool"
         yield report(
             "CG705",
-            use.place,
+            use.point,
             f"each round replays on another stream, with no wait in between; {reason}",
             "several replays at once",
             Confidence.LIKELY,
             use.captures,
             help=_HELP,
             related=[
-                Related(use.place.module.display, loop.iter.lineno, "once in each round of this loop"),
+                Related(use.point.module.display, loop.iter.lineno, "once in each round of this loop"),
                 *(capture.related() for capture in use.captures),
             ],
         )
@@ -165,19 +165,19 @@ def _in_loop(use: _Use, sources: Sources) -> Iterator[Around]:
 
 
 def _in_threads(capture: Capture, replays: tuple[Replay, ...], sources: Sources) -> Iterator[Around]:
-    places = {
-        replay.function: Place(replay.module, replay.function, replay.call)
+    points = {
+        replay.function: Point(replay.module, replay.function, replay.call)
         for replay in reversed(replays)
         if replay.function is not None
     }
-    if not places or any(locked(place) for place in places.values()):
+    if not points or any(locked(point) for point in points.values()):
         return
-    capturing = {place.function for path in capture.paths for place in path}
-    for start in threads_that_run(sources, {function for function in places if function is not None}):
-        if not start.many or start.target in capturing or _own_graph(start, places[start.target]):
+    capturing = {point.function for path in capture.paths for point in path}
+    for start in threads_that_run(sources, {function for function in points if function is not None}):
+        if not start.many or start.target in capturing or _own_graph(start, points[start.target]):
             continue
         where = next(replay for replay in replays if replay.depth == 0 or replay.function is start.target)
-        direct = Place(where.module, where.function, where.call)
+        direct = Point(where.module, where.function, where.call)
         yield report(
             "CG705",
             direct,
@@ -187,21 +187,21 @@ def _in_threads(capture: Capture, replays: tuple[Replay, ...], sources: Sources)
             [capture],
             help="replay under one lock, together with filling the inputs and copying the outputs; or a graph for each",
             related=[
-                Related(start.place.module.display, start.place.line, "the threads begin here"),
+                Related(start.point.module.display, start.point.line, "the threads begin here"),
                 capture.related(),
             ],
         )
         return
 
 
-def _own_graph(start: Start, place: Place) -> bool:
+def _own_graph(start: Start, point: Point) -> bool:
     """Each thread is given another object, which it then replays."""
-    call, node = start.place.node, place.node
+    call, node = start.point.node, point.node
     if not isinstance(call, ast.Call) or not isinstance(node, ast.Call):
         return True
     roots = names_in(node.func)
     parameters = [each.arg for each in start.target.parameters()]
-    varying = {name for loop in loops_at(start.place) for name in names_in(loop.target)}
+    varying = {name for loop in loops_at(start.point) for name in names_in(loop.target)}
     given = next((k.value for k in call.keywords if k.arg == "args"), None)
     passed = list(given.elts) if isinstance(given, (ast.Tuple, ast.List)) else list(call.args[1:])
     if start.target.owner is not None and not start.target.is_static:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from capturelint.lifecycle.setup.before import callees
-from capturelint.lifecycle.setup.places import Place
+from capturelint.lifecycle.setup.points import Point
 from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, walk_own
 from capturelint.values.engine import Engine
 
@@ -18,17 +18,17 @@ _FUNCTIONS = ("synchronize", "empty_cache", "Event", "Stream", "CUDAGraph", "cur
 @dataclass(eq=False, repr=False, slots=True)
 class CudaWork:
     engine: Engine
-    _known: dict[FunctionInfo, Place | None] = field(default_factory=dict)
+    _known: dict[FunctionInfo, Point | None] = field(default_factory=dict)
 
-    def of(self, info: FunctionInfo, depth: int = 0) -> Place | None:
+    def of(self, info: FunctionInfo, depth: int = 0) -> Point | None:
         """The first call in a function, or in what it calls, that allocates or waits on the device."""
         if info in self._known or depth > _MAX_DEPTH:
             return self._known.get(info)
         self._known[info] = None
         calls = [node for node in walk_own(info.node) if isinstance(node, ast.Call)]
-        found = next((Place(info.module, info, call) for call in calls if uses_cuda(call)), None)
+        found = next((Point(info.module, info, call) for call in calls if uses_cuda(call)), None)
         for call in calls if found is None else ():
-            for callee in callees(self.engine, Place(info.module, info, call), call):
+            for callee in callees(self.engine, Point(info.module, info, call), call):
                 found = found or self.of(callee, depth + 1)
         self._known[info] = found
         return found

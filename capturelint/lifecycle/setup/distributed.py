@@ -10,7 +10,7 @@ from capturelint.lifecycle.setup import backwards
 from capturelint.lifecycle.setup.backwards import Backward, Backwards
 from capturelint.lifecycle.setup.before import external_name, on_side_stream
 from capturelint.lifecycle.setup.captures import GRAPHED_CALLABLES, Capture, report, story
-from capturelint.lifecycle.setup.places import Path, Place, loops_at
+from capturelint.lifecycle.setup.points import Path, Point, loops_at
 from capturelint.lifecycle.setup.series_reader import SeriesReader
 from capturelint.lifecycle.setup.sizes import names_in
 from capturelint.model import Confidence, Related
@@ -34,22 +34,22 @@ def find(captures: list[Capture], finder: Backwards, reader: SeriesReader) -> It
                 yield from _few_rounds(capture, path, built, finder, reader)
 
 
-def _built(engine: Engine, path: Path) -> Iterator[Place]:
+def _built(engine: Engine, path: Path) -> Iterator[Point]:
     """Calls that wrap a model, in functions on the way to the capture and in the constructors of their objects."""
     functions: dict[FunctionInfo, None] = {}
-    for place in path:
-        if place.function is not None:
-            functions[place.function] = None
-            owner = _owner(place.function)
+    for point in path:
+        if point.function is not None:
+            functions[point.function] = None
+            owner = _owner(point.function)
             functions.update(dict.fromkeys(owner.methods.values() if owner is not None else ()))
-    modules = dict.fromkeys(place.module for place in path)
+    modules = dict.fromkeys(point.module for point in path)
     for module in modules:
         for name in (*_NAMES, *_aliases(module.names)):
             for holder, call in module.calls_named(name):
-                place = Place(module, holder, call)
+                point = Point(module, holder, call)
                 known = holder in functions or (holder is None and any(each.function is None for each in path))
-                if known and external_name(engine, place, call.func).endswith(_NAMES[0]):
-                    yield place
+                if known and external_name(engine, point, call.func).endswith(_NAMES[0]):
+                    yield point
 
 
 def _aliases(names: Iterable[str]) -> list[str]:
@@ -63,7 +63,7 @@ def _owner(function: FunctionInfo) -> ClassInfo | None:
     return info.owner if info is not None else None
 
 
-def _captured_one(capture: Capture, path: Path, built: Place) -> bool:
+def _captured_one(capture: Capture, path: Path, built: Point) -> bool:
     """Whether the capture is about the wrapped model: its name is read in the region, or passed on the way there."""
     call = built.node
     names = set(built.module.uses.names_given_to(call)) if isinstance(call, ast.Call) else set()
@@ -75,10 +75,10 @@ def _captured_one(capture: Capture, path: Path, built: Place) -> bool:
     given = capture.argument("callables") if capture.kind == GRAPHED_CALLABLES else None
     if given is not None and names & {last_name(given), *names_in(given)}:
         return True
-    return any(names & {*names_in(place.node)} for place in path[1:])
+    return any(names & {*names_in(point.node)} for point in path[1:])
 
 
-def _on_default_stream(engine: Engine, capture: Capture, built: Place) -> Iterator[Around]:
+def _on_default_stream(engine: Engine, capture: Capture, built: Point) -> Iterator[Around]:
     if capture.kind == GRAPHED_CALLABLES or on_side_stream(engine, (built,)):
         return
     yield report(
@@ -95,23 +95,23 @@ def _on_default_stream(engine: Engine, capture: Capture, built: Place) -> Iterat
 
 
 def _few_rounds(
-    capture: Capture, path: Path, built: Place, finder: Backwards, reader: SeriesReader
+    capture: Capture, path: Path, built: Point, finder: Backwards, reader: SeriesReader
 ) -> Iterator[Around]:
     if capture.kind == GRAPHED_CALLABLES:
         yield from _few_given(capture, path, built, reader)
         return
-    rounds, place = 0, None
+    rounds, point = 0, None
     for each in finder.before(path):
         count, where = _rounds(each, reader)
         if count is None:
             return
         rounds += count
-        place = where
-    if place is None or rounds >= _ROUNDS:
+        point = where
+    if point is None or rounds >= _ROUNDS:
         return  # no warm-up at all is CG801's business
     yield report(
         "CG906",
-        place,
+        point,
         f"{_times(rounds)} before the capture; DistributedDataParallel still changes what it does then: "
         f"it needs {_ROUNDS}",
         f"{rounds} of {_ROUNDS}",
@@ -129,29 +129,29 @@ def _times(rounds: int) -> str:
     return "one warm-up iteration" if rounds == 1 else f"{rounds} warm-up iterations"
 
 
-def _rounds(each: Backward, reader: SeriesReader) -> tuple[int | None, Place]:
+def _rounds(each: Backward, reader: SeriesReader) -> tuple[int | None, Point]:
     """How often a backward pass runs before the capture, and where that number stands."""
-    total, where = 1, each.place
-    for level, place in enumerate((*each.inside, *each.path[:1])):
-        if place is each.place and level < len(each.inside):
+    total, where = 1, each.point
+    for level, point in enumerate((*each.inside, *each.path[:1])):
+        if point is each.point and level < len(each.inside):
             continue  # a pass that stands in the path itself is looked at once
-        for loop in loops_at(place):
-            series = reader.read((place.at(loop.iter),), loop.iter)
+        for loop in loops_at(point):
+            series = reader.read((point.at(loop.iter),), loop.iter)
             if series is None or series.count is None:
                 return None, where
             total *= series.count
-            where = place.at(loop.iter)
+            where = point.at(loop.iter)
     return total, where
 
 
-def _few_given(capture: Capture, path: Path, built: Place, reader: SeriesReader) -> Iterator[Around]:
+def _few_given(capture: Capture, path: Path, built: Point, reader: SeriesReader) -> Iterator[Around]:
     given = capture.argument("num_warmup_iters")
-    rounds = 3 if given is None else reader.number((capture.place, *path[1:]), given)
+    rounds = 3 if given is None else reader.number((capture.point, *path[1:]), given)
     if rounds is None or rounds >= _ROUNDS or capture.opaque:
         return
     yield report(
         "CG906",
-        capture.place.at(given if given is not None else capture.begins),
+        capture.point.at(given if given is not None else capture.begins),
         f"{_times(rounds)} of a DistributedDataParallel module before it is captured; it needs {_ROUNDS}",
         f"{rounds} of {_ROUNDS}",
         Confidence.LIKELY,

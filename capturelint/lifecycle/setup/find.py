@@ -9,7 +9,7 @@ from capturelint.lifecycle.life import lives
 from capturelint.lifecycle.setup import collected, concurrent, distributed, graphed, keys, many_graphs, threads, warmup
 from capturelint.lifecycle.setup.backwards import Backwards
 from capturelint.lifecycle.setup.captures import captures_of
-from capturelint.lifecycle.setup.places import Callers
+from capturelint.lifecycle.setup.points import Callers
 from capturelint.lifecycle.setup.series_reader import SeriesReader
 from capturelint.lifecycle.setup.sources import Sources
 from capturelint.reach import Reach

@@ -9,7 +9,7 @@ from capturelint.findings import Around
 from capturelint.lifecycle.setup.before import calls_in, earlier, external_name
 from capturelint.lifecycle.setup.captures import GRAPHED_CALLABLES, Capture, report
 from capturelint.lifecycle.setup.graphed_calls import calls_of_graphed
-from capturelint.lifecycle.setup.places import Path, Place, value_at
+from capturelint.lifecycle.setup.points import Path, Point, value_at
 from capturelint.model import Confidence
 from capturelint.project.definitions import ClassInfo, dotted_name, last_name, walk_own
 from capturelint.values import hierarchy
@@ -30,7 +30,7 @@ def find(engine: Engine, captures: list[Capture]) -> Iterator[Around]:
     for capture in captures:
         if capture.kind != GRAPHED_CALLABLES or capture.call is None:
             continue
-        if not external_name(engine, capture.place, capture.call.func).startswith("torch."):
+        if not external_name(engine, capture.point, capture.call.func).startswith("torch."):
             continue  # TransformerEngine's takes keyword arguments, and other things that torch's does not
         yield from _samples(engine, capture)
         for each in _callables(capture):
@@ -65,7 +65,7 @@ def _samples(engine: Engine, capture: Capture) -> Iterator[Around]:
             for element in sample.elts:
                 yield from _element(engine, capture, element)
         elif not several and _is_tensor(capture, sample):
-            yield _wrong(capture, sample, f"`{capture.place.module.segment(sample, 40)}` is a tensor; sample arguments "
+            yield _wrong(capture, sample, f"`{capture.point.module.segment(sample, 40)}` is a tensor; sample arguments "
                          "come as a tuple, one for each parameter",
                          "wrap it in a tuple: `(x,)`", Confidence.LIKELY)  # fmt: skip
 
@@ -83,17 +83,17 @@ def _element(engine: Engine, capture: Capture, node: ast.expr) -> Iterator[Aroun
             yield from _element(engine, capture, each)
         return
     literal = isinstance(node, ast.Constant)
-    found = list(options(value_at(engine, capture.place, node)))
+    found = list(options(value_at(engine, capture.point, node)))
     host = bool(found) and all(isinstance(option, Host) and not isinstance(option, Mapping) for option in found)
     if literal or host:
-        text = capture.place.module.segment(node, 40)
+        text = capture.point.module.segment(node, 40)
         yield _wrong(capture, node, f"the sample argument `{text}` is no tensor, and torch takes only tensors here",
                      "bind it before, with `functools.partial` or a closure, and capture one callable for each value",
                      Confidence.CERTAIN if literal else Confidence.LIKELY)  # fmt: skip
 
 
 def _wrong(capture: Capture, node: ast.expr, message: str, help: str, confidence: Confidence) -> Around:
-    return report("CG905", capture.place.at(node), message, "not what torch takes", confidence, [capture], help=help,
+    return report("CG905", capture.point.at(node), message, "not what torch takes", confidence, [capture], help=help,
                   related=[capture.related()])  # fmt: skip
 
 
@@ -103,30 +103,30 @@ def _wrong(capture: Capture, node: ast.expr, message: str, help: str, confidence
 def _hooks(engine: Engine, capture: Capture, module: ast.expr) -> Iterator[Around]:
     name = dotted_name(module)
     for path in capture.paths:
-        for place, call in _hook_calls(engine, path, name):
-            yield _hooked(capture, place, call, name or "the module")
-    for cls in _classes(engine, capture.place, module):
+        for point, call in _hook_calls(engine, path, name):
+            yield _hooked(capture, point, call, name or "the module")
+    for cls in _classes(engine, capture.point, module):
         init = hierarchy.find_method(engine, cls, "__init__")
         if init is None or not init.parameters():
             continue
         receiver = init.parameters()[0].arg
         for call in (node for node in walk_own(init.node) if isinstance(node, ast.Call)):
             if _hooks_on(call, receiver) and not _removed(init.node, call):
-                yield _hooked(capture, Place(init.module, init, call), call, f"`{cls.name}`")
+                yield _hooked(capture, Point(init.module, init, call), call, f"`{cls.name}`")
 
 
-def _hook_calls(engine: Engine, path: Path, name: str | None) -> Iterator[tuple[Place, ast.Call]]:
+def _hook_calls(engine: Engine, path: Path, name: str | None) -> Iterator[tuple[Point, ast.Call]]:
     if name is None:
         return
     for each in earlier(path[:1]):
         for call in calls_in(each.statement):
-            place = each.place.at(call)
-            if _hooks_on(call, name) and not _removed(place.root, call):
-                yield place, call
+            point = each.point.at(call)
+            if _hooks_on(call, name) and not _removed(point.root, call):
+                yield point, call
             wrapped = call.args[0] if call.args else None
-            if wrapped is not None and external_name(engine, place, call.func) in _HOOKING:
-                if name in (dotted_name(wrapped), *place.module.uses.names_given_to(call)):
-                    yield place, call
+            if wrapped is not None and external_name(engine, point, call.func) in _HOOKING:
+                if name in (dotted_name(wrapped), *point.module.uses.names_given_to(call)):
+                    yield point, call
 
 
 def _hooks_on(call: ast.Call, name: str) -> bool:
@@ -148,11 +148,11 @@ def _removed(root: ast.AST, call: ast.Call) -> bool:
     )  # fmt: skip
 
 
-def _hooked(capture: Capture, place: Place, call: ast.Call, name: str) -> Around:
+def _hooked(capture: Capture, point: Point, call: ast.Call, name: str) -> Around:
     shown = name if name.startswith("`") or name == "the module" else f"`{name}`"
     return report(
         "CG905",
-        place,
+        point,
         f"{shown} has a hook when it is passed to `make_graphed_callables`, which raises then",
         "registers a hook",
         Confidence.LIKELY,
@@ -162,19 +162,19 @@ def _hooked(capture: Capture, place: Place, call: ast.Call, name: str) -> Around
     )
 
 
-def _classes(engine: Engine, place: Place, node: ast.expr) -> list[ClassInfo]:
-    found = [o.site.cls for o in options(value_at(engine, place, node)) if isinstance(o, Instance)]
+def _classes(engine: Engine, point: Point, node: ast.expr) -> list[ClassInfo]:
+    found = [o.site.cls for o in options(value_at(engine, point, node)) if isinstance(o, Instance)]
     return [cls for cls in found if hierarchy.is_module(engine, cls)]
 
 
 def _buffers(engine: Engine, capture: Capture, module: ast.expr) -> Iterator[Around]:
-    for cls in _classes(engine, capture.place, module):
+    for cls in _classes(engine, capture.point, module):
         for owner, call in _registered(engine, cls, 0):
             init = hierarchy.find_method(engine, owner, "__init__")
             if init is not None:
                 yield report(
                     "CG905",
-                    Place(init.module, init, call),
+                    Point(init.module, init, call),
                     f"a buffer of `{owner.name}` requires grad, which `make_graphed_callables` refuses",
                     "a buffer that requires grad",
                     Confidence.LIKELY,
@@ -194,7 +194,7 @@ def _registered(engine: Engine, cls: ClassInfo, depth: int) -> Iterator[tuple[Cl
             continue
         if last_name(call.func) == "register_buffer" and any(_requires_grad(each) for each in call.args[1:2]):
             yield cls, call
-        for option in options(value_at(engine, Place(init.module, init, call), call.func)):
+        for option in options(value_at(engine, Point(init.module, init, call), call.func)):
             inner = option.info if isinstance(option, ClassValue) else None
             if inner is not None and inner is not cls and hierarchy.is_module(engine, inner):
                 yield from _registered(engine, inner, depth + 1)

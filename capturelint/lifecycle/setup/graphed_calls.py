@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from capturelint.findings import Around
 from capturelint.lifecycle.setup.captures import Capture, report
-from capturelint.lifecycle.setup.places import Place, ancestors, value_at
+from capturelint.lifecycle.setup.points import Point, ancestors, value_at
 from capturelint.lifecycle.setup.shapes import shape_of
 from capturelint.model import Confidence
 from capturelint.project.definitions import dotted_name, last_name, store_targets, walk_own
@@ -17,13 +17,13 @@ from capturelint.values.engine import Engine
 
 def calls_of_graphed(engine: Engine, capture: Capture) -> Iterator[Around]:
     for target, sample in _results(capture):
-        for place in _calls(capture, target):
-            yield from _judged(engine, capture, place, sample)
+        for point in _calls(capture, target):
+            yield from _judged(engine, capture, point, sample)
 
 
 def _results(capture: Capture) -> Iterator[tuple[ast.expr, ast.expr | None]]:
     """What each graphed callable is bound to, with its sample arguments."""
-    way = ancestors(capture.place.root, capture.begins)
+    way = ancestors(capture.point.root, capture.begins)
     statement = way[-2] if len(way) > 1 else None
     samples = capture.argument("sample_args")
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
@@ -38,9 +38,9 @@ def _results(capture: Capture) -> Iterator[tuple[ast.expr, ast.expr | None]]:
         yield targets[0], samples
 
 
-def _calls(capture: Capture, target: ast.expr) -> Iterator[Place]:
+def _calls(capture: Capture, target: ast.expr) -> Iterator[Point]:
     """Calls by the same name: later in the function, or in the methods of the object whose attribute it is."""
-    name, here = dotted_name(target), capture.place
+    name, here = dotted_name(target), capture.point
     if name is None:
         return
     line = getattr(capture.begins, "end_lineno", 0) or 0
@@ -49,34 +49,34 @@ def _calls(capture: Capture, target: ast.expr) -> Iterator[Place]:
             continue
         if isinstance(target, ast.Name):
             if holder is here.function and call.lineno > line and not _rebound(here, target.id, line, call.lineno):
-                yield Place(here.module, holder, call)
+                yield Point(here.module, holder, call)
         elif holder is not None and here.function is not None and holder.owner is here.function.owner:
             if holder is not here.function or call.lineno > line:
-                yield Place(here.module, holder, call)
+                yield Point(here.module, holder, call)
 
 
-def _rebound(place: Place, name: str, first: int, last: int) -> bool:
+def _rebound(point: Point, name: str, first: int, last: int) -> bool:
     return any(
         isinstance(node, ast.Assign)
         and first < node.lineno < last
         and any(isinstance(each, ast.Name) and each.id == name for each in store_targets(node))
-        for node in walk_own(place.root)
+        for node in walk_own(point.root)
     )
 
 
-def _judged(engine: Engine, capture: Capture, place: Place, sample: ast.expr | None) -> Iterator[Around]:
-    call = place.node
+def _judged(engine: Engine, capture: Capture, point: Point, sample: ast.expr | None) -> Iterator[Around]:
+    call = point.node
     assert isinstance(call, ast.Call)
-    text = place.module.segment(call.func, 30)
-    changed = _mode_changed(place, call)
+    text = point.module.segment(call.func, 30)
+    changed = _mode_changed(point, call)
     function = not _is_module(engine, capture)
     if call.keywords and (function or not changed):
         names = ", ".join(f"`{keyword.arg}=`" if keyword.arg else "`**`" for keyword in call.keywords)
-        yield _wrong(capture, place, f"`{text}` is graphed, and takes no keyword arguments ({names})",
+        yield _wrong(capture, point, f"`{text}` is graphed, and takes no keyword arguments ({names})",
                      "pass the arguments by position, in the order of `sample_args`", Confidence.LIKELY)  # fmt: skip
         return
     if changed and not function:
-        yield _wrong(capture, place, f"`{text}` may have been graphed in another mode: then its original forward runs",
+        yield _wrong(capture, point, f"`{text}` may have been graphed in another mode: then its original forward runs",
                      "graph the module in the mode in which it is to run", Confidence.POSSIBLE)  # fmt: skip
         return
     if not isinstance(sample, (ast.Tuple, ast.List)) or any(isinstance(each, ast.Starred) for each in sample.elts):
@@ -84,23 +84,23 @@ def _judged(engine: Engine, capture: Capture, place: Place, sample: ast.expr | N
     if any(isinstance(each, ast.Starred) for each in call.args):
         return
     if len(call.args) != len(sample.elts):
-        yield _wrong(capture, place, f"`{text}` was graphed with {_count(len(sample.elts))}, and gets {len(call.args)}",
+        yield _wrong(capture, point, f"`{text}` was graphed with {_count(len(sample.elts))}, and gets {len(call.args)}",
                      "pass what `sample_args` held, in the same order", Confidence.LIKELY)  # fmt: skip
         return
     for given, made in zip(call.args, sample.elts, strict=True):
-        yield from _argument(capture, place, given, made)
-    yield from _twice(capture, place, text)
+        yield from _argument(capture, point, given, made)
+    yield from _twice(capture, point, text)
 
 
-def _argument(capture: Capture, place: Place, given: ast.expr, made: ast.expr) -> Iterator[Around]:
-    shown = place.module.segment(given, 30)
+def _argument(capture: Capture, point: Point, given: ast.expr, made: ast.expr) -> Iterator[Around]:
+    shown = point.module.segment(given, 30)
     if isinstance(given, ast.Constant):
-        yield _wrong(capture, place.at(given), f"`{shown}` is no tensor; a graphed callable takes only tensors",
+        yield _wrong(capture, point.at(given), f"`{shown}` is no tensor; a graphed callable takes only tensors",
                      "bind it before the callable is graphed", Confidence.CERTAIN)  # fmt: skip
         return
-    mine, theirs = shape_of(place, given), shape_of(capture.place, made)
+    mine, theirs = shape_of(point, given), shape_of(capture.point, made)
     if mine is not None and theirs is not None and mine != theirs:
-        yield _wrong(capture, place.at(given), f"`{shown}` is {list(mine)}, and the sample was {list(theirs)}",
+        yield _wrong(capture, point.at(given), f"`{shown}` is {list(mine)}, and the sample was {list(theirs)}",
                      "pad to the sample's shape, or graph one callable for each shape", Confidence.LIKELY)  # fmt: skip
 
 
@@ -112,35 +112,35 @@ def _is_module(engine: Engine, capture: Capture) -> bool:
     given = capture.argument("callables")
     if given is None:
         return True
-    found = list(options(value_at(engine, capture.place, given)))
+    found = list(options(value_at(engine, capture.point, given)))
     return not found or not all(isinstance(option, Function) for option in found)
 
 
-def _mode_changed(place: Place, call: ast.Call) -> bool:
+def _mode_changed(point: Point, call: ast.Call) -> bool:
     """``model.eval()`` or ``model.train(False)`` in the function before the call, after the module was graphed."""
     name = dotted_name(call.func)
     last = ""
-    for node in walk_own(place.root):
+    for node in walk_own(point.root):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.lineno < call.lineno:
             if node.func.attr in ("eval", "train") and dotted_name(node.func.value) == name:
                 last = node.func.attr
     return last != ""
 
 
-def _twice(capture: Capture, place: Place, text: str) -> Iterator[Around]:
+def _twice(capture: Capture, point: Point, text: str) -> Iterator[Around]:
     """``create_graph=True`` where the result's gradient is taken: a graphed backward has no derivative."""
-    for node in walk_own(place.root):
+    for node in walk_own(point.root):
         if not isinstance(node, ast.Call) or last_name(node.func) not in ("grad", "backward"):
             continue
-        if node.lineno < place.line:
+        if node.lineno < point.line:
             continue
         for keyword in node.keywords:
             if keyword.arg == "create_graph" and isinstance(keyword.value, ast.Constant) and keyword.value.value:
-                yield _wrong(capture, place.at(node), f"a second derivative through `{text}`, whose graphed backward "
+                yield _wrong(capture, point.at(node), f"a second derivative through `{text}`, whose graphed backward "
                              "has none", "call the original callable for the double backward",
                              Confidence.LIKELY)  # fmt: skip
 
 
-def _wrong(capture: Capture, place: Place, message: str, help: str, confidence: Confidence) -> Around:
-    return report("CG905", place, message, "not as it was graphed", confidence, [capture], help=help,
+def _wrong(capture: Capture, point: Point, message: str, help: str, confidence: Confidence) -> Around:
+    return report("CG905", point, message, "not as it was graphed", confidence, [capture], help=help,
                   related=[capture.related("graphed here")])  # fmt: skip

@@ -6,7 +6,7 @@ import ast
 
 from capturelint.lifecycle.setup.captures import GRAPHED_CALLABLES, Capture
 from capturelint.lifecycle.setup.parameters import binds
-from capturelint.lifecycle.setup.places import Loop, Path, Place, ancestors
+from capturelint.lifecycle.setup.points import Loop, Path, Point, ancestors
 from capturelint.lifecycle.setup.sizes import names_in
 from capturelint.project.definitions import last_name, walk_own
 
@@ -42,31 +42,31 @@ def _onward(path: Path, level: int, index: int, names: set[str]) -> bool:
     return bool(bound) and _onward(path, level + 1, index, bound)
 
 
-def _puts(place: Place, names: set[str]) -> bool:
+def _puts(point: Point, names: set[str]) -> bool:
     """``graphs[n] = graph``, ``graphs.append((graph, out))``, also within what is made of it."""
     named = set(names)
-    for node in walk_own(place.root):
+    for node in walk_own(point.root):
         if isinstance(node, ast.Assign) and names_in(node.value) & named:
-            if any(isinstance(target, ast.Subscript) and _lasts(place, target.value) for target in node.targets):
+            if any(isinstance(target, ast.Subscript) and _lasts(point, target.value) for target in node.targets):
                 return True
             if isinstance(node.value, (ast.Tuple, ast.Call, ast.Dict, ast.List)):  # an entry that holds it
                 named |= {target.id for target in node.targets if isinstance(target, ast.Name)}
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ADDS:
-            if any(names_in(argument) & named for argument in node.args) and _lasts(place, node.func.value):
+            if any(names_in(argument) & named for argument in node.args) and _lasts(point, node.func.value):
                 return True
         if isinstance(node, ast.Yield) and node.value is not None and names_in(node.value) & named:
             return True
     return False
 
 
-def _lasts(place: Place, container: ast.expr) -> bool:
+def _lasts(point: Point, container: ast.expr) -> bool:
     """Whether a container outlives the function: graphs that are made for a measurement are gone after it."""
-    if not isinstance(container, ast.Name) or place.function is None:
+    if not isinstance(container, ast.Name) or point.function is None:
         return True
     name = container.id
-    if not binds(place.function, name) or name in {each.arg for each in place.function.parameters()}:
+    if not binds(point.function, name) or name in {each.arg for each in point.function.parameters()}:
         return True
-    for node in walk_own(place.root):
+    for node in walk_own(point.root):
         if isinstance(node, (ast.Return, ast.Yield)) and node.value is not None and name in names_in(node.value):
             return not isinstance(node.value, ast.Call) or last_name(node.value.func) not in ("len", "min", "max")
         if isinstance(node, ast.Assign) and name in names_in(node.value):
@@ -78,35 +78,35 @@ def _lasts(place: Place, container: ast.expr) -> bool:
     return False
 
 
-def _returns(place: Place, names: set[str]) -> bool:
+def _returns(point: Point, names: set[str]) -> bool:
     named = set(names)
-    for node in walk_own(place.root):
+    for node in walk_own(point.root):
         if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Tuple, ast.Call, ast.Dict)):
             if names_in(node.value) & named:
                 named |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     return any(
         isinstance(node, ast.Return) and node.value is not None and names_in(node.value) & named
-        for node in walk_own(place.root)
+        for node in walk_own(point.root)
     )
 
 
-def _result_kept(place: Place, node: ast.AST | None) -> bool:
+def _result_kept(point: Point, node: ast.AST | None) -> bool:
     """``graphs[n] = capture(n)``, ``graphs.append(capture(n))``, ``{n: capture(n) for n in sizes}``."""
     if node is None:
         return False
-    for each in ancestors(place.root, node):
+    for each in ancestors(point.root, node):
         if isinstance(each, ast.Assign):
-            if any(isinstance(target, ast.Subscript) and _lasts(place, target.value) for target in each.targets):
+            if any(isinstance(target, ast.Subscript) and _lasts(point, target.value) for target in each.targets):
                 return True
         if isinstance(each, (ast.ListComp, ast.DictComp, ast.SetComp)):
             return True
         if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in _ADDS:
-            return _lasts(place, each.func.value)
+            return _lasts(point, each.func.value)
     return False
 
 
-def _bound_to(place: Place) -> set[str]:
-    for each in ancestors(place.root, place.node):
+def _bound_to(point: Point) -> set[str]:
+    for each in ancestors(point.root, point.node):
         if isinstance(each, ast.Assign):
             return {name for target in each.targets for name in names_in(target)}
     return set()

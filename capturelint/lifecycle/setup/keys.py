@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from capturelint.findings import Around
 from capturelint.lifecycle.setup.captures import Capture, report
 from capturelint.lifecycle.setup.parameters import default_of, passed_to
-from capturelint.lifecycle.setup.places import Path, Place, ancestors, loops_at, scope_of
+from capturelint.lifecycle.setup.points import Path, Point, ancestors, loops_at, scope_of
 from capturelint.lifecycle.setup.sizes import names_in
 from capturelint.model import Confidence, Related
 from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, store_targets, walk_own
@@ -26,7 +26,7 @@ class _Store:
     """``container[key] = ...`` at ``path[level]``, which keeps the graph."""
 
     level: int
-    place: Place
+    point: Point
     container: str
     key: ast.expr
 
@@ -56,18 +56,18 @@ def _store(capture: Capture, path: Path) -> _Store | None:
         name = dotted_name(graph.value)
         return _Store(0, path[0], name, graph.slice) if name is not None and not _positional(graph.slice) else None
     names = names_in(graph) - {"self", "cls"} if graph is not None else set()
-    for level, place in enumerate(path):
-        result = {id(place.node)} if level else set()
-        found = _kept_in(place, names, result)
+    for level, point in enumerate(path):
+        result = {id(point.node)} if level else set()
+        found = _kept_in(point, names, result)
         if found is not None:
-            return _Store(level, place, *found)
-        names = _bound(place, result)
+            return _Store(level, point, *found)
+        names = _bound(point, result)
     return None
 
 
-def _kept_in(place: Place, names: set[str], calls: set[int]) -> tuple[str, ast.expr] | None:
+def _kept_in(point: Point, names: set[str], calls: set[int]) -> tuple[str, ast.expr] | None:
     named = set(names)
-    for node in walk_own(place.root):
+    for node in walk_own(point.root):
         if not isinstance(node, ast.Assign):
             continue
         holds = bool(names_in(node.value) & named) or any(id(each) in calls for each in ast.walk(node.value))
@@ -85,9 +85,9 @@ def _positional(key: ast.expr) -> bool:
     return isinstance(key, (ast.Slice, ast.Constant))
 
 
-def _bound(place: Place, calls: set[int]) -> set[str]:
+def _bound(point: Point, calls: set[int]) -> set[str]:
     """The names that a call's result gets at a place."""
-    for node in ancestors(place.root, place.node):
+    for node in ancestors(point.root, point.node):
         if isinstance(node, ast.Assign) and any(id(each) in calls for each in ast.walk(node.value)):
             return {target.id for target in store_targets(node) if isinstance(target, ast.Name)}
     return set()
@@ -98,7 +98,7 @@ def _bound(place: Place, calls: set[int]) -> set[str]:
 
 def _host_parameters(engine: Engine, capture: Capture, path: Path) -> Iterator[tuple[FunctionInfo, str]]:
     """Parameters of functions on the way that the region itself reads as host values."""
-    functions = [place.function for place in path if place.function is not None]
+    functions = [point.function for point in path if point.function is not None]
     read = {
         (owner.function, name)
         for context in capture.reach.steps
@@ -112,7 +112,7 @@ def _host_parameters(engine: Engine, capture: Capture, path: Path) -> Iterator[t
 
 
 def _is_host(engine: Engine, capture: Capture, function: FunctionInfo, parameter: ast.arg) -> bool:
-    place = Place(function.module, function, function.node)
+    point = Point(function.module, function, function.node)
     if parameter.annotation is not None:
         if last_name(parameter.annotation) in _HOST_TYPES:
             return True
@@ -125,7 +125,7 @@ def _is_host(engine: Engine, capture: Capture, function: FunctionInfo, parameter
     default = default_of(function, parameter.arg)
     if isinstance(default, ast.Constant) and isinstance(default.value, (bool, int, float, str)):
         return True
-    value = scope_of(engine, place).lookup(parameter.arg)
+    value = scope_of(engine, point).lookup(parameter.arg)
     found = list(options(value)) if value is not None else []
     if found and all(isinstance(option, Host) and not option.is_none for option in found):
         return True
@@ -148,7 +148,7 @@ def _decides(capture: Capture, name: str) -> bool:
 
 def _missing(path: Path, function: FunctionInfo, name: str, store: _Store) -> str:
     """What differs from call to call where the graph is kept, feeds the parameter, and is not in the key."""
-    level = next(index for index, place in enumerate(path) if place.function is function)
+    level = next(index for index, point in enumerate(path) if point.function is function)
     if level > store.level:
         return ""
     needs = {name}
@@ -158,16 +158,16 @@ def _missing(path: Path, function: FunctionInfo, name: str, store: _Store) -> st
             return ""
         passed = [passed_to(call, callee, each) for each in needs]
         needs = {each for node in passed if node is not None for each in names_in(node)}
-    place = store.place
-    bases = _bases(place, needs)
-    known = _bases(place, names_in(store.key))
+    point = store.point
+    bases = _bases(point, needs)
+    known = _bases(point, names_in(store.key))
     varying = _varying(path, store)
     return next((each for each in sorted(bases - known) if each in varying), "")
 
 
-def _bases(place: Place, names: set[str]) -> set[str]:
+def _bases(point: Point, names: set[str]) -> set[str]:
     """Parameters and loop variables behind some names, through the function's own assignments."""
-    function = place.function
+    function = point.function
     found: set[str] = set()
     stack = list(names)
     while stack:
@@ -177,7 +177,7 @@ def _bases(place: Place, names: set[str]) -> set[str]:
         found.add(name)
         for value in function.assigned.get(name, ()) if function is not None else ():
             stack.extend(names_in(value))
-        for node in walk_own(place.root):
+        for node in walk_own(point.root):
             if isinstance(node, ast.Assign) and any(
                 isinstance(target, (ast.Tuple, ast.List)) for target in node.targets
             ):
@@ -191,8 +191,8 @@ def _varying(path: Path, store: _Store) -> set[str]:
 
     A parameter to which every caller on the ways that are known passes the same constant does not vary.
     """
-    place, function = store.place, store.place.function
-    found = {name for loop in loops_at(place) for name in names_in(loop.target)}
+    point, function = store.point, store.point.function
+    found = {name for loop in loops_at(point) for name in names_in(loop.target)}
     if function is None:
         return found
     receivers = 1 if function.owner is not None and not function.is_static else 0
@@ -209,11 +209,11 @@ def _reported(
     engine: Engine, capture: Capture, path: Path, store: _Store, function: FunctionInfo, name: str, missing: str
 ) -> Around:
     node = _shown(store)
-    place = store.place.at(node)
-    key = store.place.module.segment(store.key, 40)
+    point = store.point.at(node)
+    key = store.point.module.segment(store.key, 40)
     return report(
         "CG808",
-        place,
+        point,
         f"graphs in `{store.container}` are told apart by `{key}`, but what is captured also depends on `{missing}`",
         f"`{missing}` is not in the key",
         Confidence.LIKELY,
@@ -233,13 +233,13 @@ def _with(store: _Store, key: str, missing: str) -> str:
 
 def _shown(store: _Store) -> ast.expr:
     """The first lookup by the key in the function, or where the key is made; else the key where it is stored."""
-    function = store.place.function
+    function = store.point.function
     if isinstance(store.key, ast.Name) and function is not None:
         made = function.assigned.get(store.key.id, [])
         if len(made) == 1 and isinstance(made[0], (ast.Tuple, ast.Call, ast.JoinedStr)):
             return made[0]
     text = ast.dump(store.key)
-    for node in walk_own(store.place.root):
+    for node in walk_own(store.point.root):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
             if dotted_name(node.comparators[0]) == store.container and ast.dump(node.left) == text:
                 return node

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from capturelint.lifecycle.setup.before import calls_in, earlier, external_name
-from capturelint.lifecycle.setup.places import Path, Place, loops_at, value_at
+from capturelint.lifecycle.setup.points import Path, Point, loops_at, value_at
 from capturelint.lifecycle.setup.sources import Sources
 from capturelint.project.definitions import last_name
 from capturelint.values.domain import ClassValue, options
@@ -14,24 +14,24 @@ from capturelint.values.domain import ClassValue, options
 _THROUGH = ("enumerate", "tqdm", "iter", "zip", "islice", "chain", "cycle")
 
 
-def pinning_loaders(sources: Sources, path: Path) -> Iterator[tuple[Place, Place]]:
+def pinning_loaders(sources: Sources, path: Path) -> Iterator[tuple[Point, Point]]:
     """Where a loader is gone through while the capture runs, and where that loader was made."""
-    for index, place in enumerate(path):
-        for loop in loops_at(place):
-            here = place.at(loop.iter)
+    for index, point in enumerate(path):
+        for loop in loops_at(point):
+            here = point.at(loop.iter)
             for made in _loaders(sources, (here, *path[index + 1 :]), loop.iter, 0):
                 yield here, made
     for each in earlier(path):
         for call in calls_in(each.statement):
             if isinstance(call.func, ast.Name) and call.func.id == "iter" and call.args:
-                here = each.place.at(call)
-                if not each.place.module.uses.names_given_to(call):
+                here = each.point.at(call)
+                if not each.point.module.uses.names_given_to(call):
                     continue  # used up at once
                 for made in _loaders(sources, (here, *each.path[1:]), call.args[0], 0):
                     yield here, made
 
 
-def _loaders(sources: Sources, path: Path, node: ast.expr, depth: int) -> Iterator[Place]:
+def _loaders(sources: Sources, path: Path, node: ast.expr, depth: int) -> Iterator[Point]:
     if depth > 6:
         return
     if isinstance(node, ast.Call):
@@ -46,13 +46,13 @@ def _loaders(sources: Sources, path: Path, node: ast.expr, depth: int) -> Iterat
             yield from _loaders(sources, source.path, source.node, depth + 1)
 
 
-def _is_loader(sources: Sources, place: Place, call: ast.Call) -> bool:
-    if external_name(sources.engine, place, call.func).endswith("DataLoader"):
+def _is_loader(sources: Sources, point: Point, call: ast.Call) -> bool:
+    if external_name(sources.engine, point, call.func).endswith("DataLoader"):
         return True
     return any(
         isinstance(option, ClassValue)
         and any(isinstance(base, str) and base.endswith("DataLoader") for base in sources.engine.mro(option.info))
-        for option in options(value_at(sources.engine, place, call.func))
+        for option in options(value_at(sources.engine, point, call.func))
     )
 
 

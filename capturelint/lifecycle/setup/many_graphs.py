@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from capturelint.findings import Around
 from capturelint.lifecycle.setup.captures import Capture, report, story
 from capturelint.lifecycle.setup.kept_graphs import keeps_each
-from capturelint.lifecycle.setup.places import Loop, Path, Place, ancestors, loops_at
+from capturelint.lifecycle.setup.points import Loop, Path, Point, ancestors, loops_at
 from capturelint.lifecycle.setup.pools import Pool, pool_in_loop
 from capturelint.lifecycle.setup.series import UP, Series
 from capturelint.lifecycle.setup.series_reader import SeriesReader
@@ -54,16 +54,16 @@ def _rounds(path: Path, reader: SeriesReader) -> Iterator[_Round]:
                 )
 
 
-def _matters(place: Place, loop: Loop) -> bool:
+def _matters(point: Point, loop: Loop) -> bool:
     """Whether the loop's variable is used at all: ``for _ in range(3)`` runs the same again."""
     names = {name for name in names_in(loop.target) if not name.startswith("_")}
     if isinstance(loop, ast.comprehension):
-        return bool(names & names_in(place.node))
+        return bool(names & names_in(point.node))
     return any(names & names_in(statement) for statement in loop.body)
 
 
-def _filtered(place: Place, loop: Loop) -> bool:
-    way = ancestors(place.root, place.node)
+def _filtered(point: Point, loop: Loop) -> bool:
+    way = ancestors(point.root, point.node)
     below = way[way.index(loop) + 1 :] if loop in way else []
     if any(isinstance(node, ast.If) for node in below):
         return True
@@ -72,8 +72,8 @@ def _filtered(place: Place, loop: Loop) -> bool:
     return any(isinstance(node, (ast.Continue, ast.Break)) for each in loop.body for node in ast.walk(each))
 
 
-def _text(place: Place, loop: Loop) -> str:
-    return f"for {place.module.segment(loop.target, 24)} in {place.module.segment(loop.iter, 40)}"
+def _text(point: Point, loop: Loop) -> str:
+    return f"for {point.module.segment(loop.target, 24)} in {point.module.segment(loop.iter, 40)}"
 
 
 # -- CG804 -----------------------------------------------------------------------------------------------------------
@@ -88,22 +88,22 @@ def _ascending(capture: Capture, path: Path, rounds: list[_Round]) -> Iterator[A
             continue
         if not sizes_something(path, each.index, each.loop):
             continue
-        place = path[each.index].at(each.loop.iter)
+        point = path[each.index].at(each.loop.iter)
         yield report(
             "CG804",
-            place,
-            f"`{_text(place, each.loop)}` captures from small to large into one pool; "
+            point,
+            f"`{_text(point, each.loop)}` captures from small to large into one pool; "
             "what a small graph left there is too small for the next",
             "goes up",
             Confidence.LIKELY,
             [capture],
-            help=f"capture the largest first: {_reversed(place, each.loop.iter)}",
-            related=[*_listed(series, place), *story(path[: each.index + 1], capture)],
+            help=f"capture the largest first: {_reversed(point, each.loop.iter)}",
+            related=[*_listed(series, point), *story(path[: each.index + 1], capture)],
         )
 
 
-def _reversed(place: Place, node: ast.expr) -> str:
-    text = place.module.segment(node, 60)
+def _reversed(point: Point, node: ast.expr) -> str:
+    text = point.module.segment(node, 60)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         if node.func.id == "sorted":
             return "`sorted(..., reverse=True)`"
@@ -112,9 +112,9 @@ def _reversed(place: Place, node: ast.expr) -> str:
     return f"`reversed({text})`"
 
 
-def _listed(series: Series, place: Place) -> list[Related]:
+def _listed(series: Series, point: Point) -> list[Related]:
     made = series.made
-    if made.module is place.module and made.line == place.line:
+    if made.module is point.module and made.line == point.line:
         return []
     return [Related(made.module.display, made.line, "the sizes, from small to large")]
 
@@ -130,14 +130,14 @@ def _too_many(capture: Capture, path: Path, rounds: list[_Round], limit: int) ->
     if total <= limit:
         return
     each, _ = max(counted, key=lambda pair: pair[1])
-    place = path[each.index].at(each.loop.iter)
+    point = path[each.index].at(each.loop.iter)
     product = " x ".join(str(count) for _, count in counted if count > 1)
     sum_text = f"{product} = {total}" if len(counted) > 1 else str(total)
     sure = not any(one.filtered for one, _ in counted)
     yield report(
         "CG805",
-        place,
-        f"`{_text(place, each.loop)}` captures {sum_text} graphs, more than the {limit} of `max-graphs`",
+        point,
+        f"`{_text(point, each.loop)}` captures {sum_text} graphs, more than the {limit} of `max-graphs`",
         f"{total} graphs",
         Confidence.LIKELY if sure else Confidence.POSSIBLE,
         [capture],
@@ -148,8 +148,8 @@ def _too_many(capture: Capture, path: Path, rounds: list[_Round], limit: int) ->
 def _loops(path: Path, counted: list[tuple[_Round, int]], but: _Round) -> Iterator[Related]:
     for each, count in counted:
         if each is not but and count > 1:
-            place = path[each.index].at(each.loop.iter)
-            yield Related(place.module.display, place.line, f"{count} times this loop")
+            point = path[each.index].at(each.loop.iter)
+            yield Related(point.module.display, point.line, f"{count} times this loop")
 
 
 # -- CG806 -----------------------------------------------------------------------------------------------------------
@@ -162,21 +162,21 @@ def _own_pools(capture: Capture, path: Path, rounds: list[_Round]) -> Iterator[A
             continue
         if not keeps_each(capture, path, each.index, each.loop):
             continue
-        loop_place = path[each.index].at(each.loop.iter)
-        place = capture.place.at(capture.begins)
+        loop_point = path[each.index].at(each.loop.iter)
+        point = capture.point.at(capture.begins)
         given = capture.argument("pool")
         what = "`pool=None`" if given is not None and isinstance(given, ast.Constant) else "no `pool=`"
         if given is not None and not isinstance(given, ast.Constant):
             what = "a new pool each time"
         yield report(
             "CG806",
-            place,
-            f"`{_text(loop_place, each.loop)}` captures here with {what}, so each graph keeps memory of its own",
+            point,
+            f"`{_text(loop_point, each.loop)}` captures here with {what}, so each graph keeps memory of its own",
             "a pool for each graph",
             Confidence.LIKELY if _many(path, rounds) else Confidence.POSSIBLE,
             [capture],
             related=[
-                Related(loop_place.module.display, loop_place.line, "captured once in each round of this loop"),
+                Related(loop_point.module.display, loop_point.line, "captured once in each round of this loop"),
                 *list(story(path[: each.index + 1], capture))[:-1],
             ],
         )

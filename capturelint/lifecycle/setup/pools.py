@@ -7,7 +7,7 @@ import enum
 
 from capturelint.lifecycle.setup.captures import Capture
 from capturelint.lifecycle.setup.parameters import default_of, passed_to
-from capturelint.lifecycle.setup.places import Loop, Path, Place, ancestors, value_at
+from capturelint.lifecycle.setup.points import Loop, Path, Point, ancestors, value_at
 from capturelint.project.definitions import FunctionInfo, last_name, store_targets, walk_own
 from capturelint.values.domain import Host, options
 
@@ -68,11 +68,11 @@ def _passed(capture: Capture, path: Path, level: int, name: str, outermost: int,
     return Pool.OWN if isinstance(default, ast.Constant) and default.value is None else Pool.UNKNOWN
 
 
-def _kept(capture: Capture, place: Place, node: ast.Attribute) -> bool:
+def _kept(capture: Capture, point: Point, node: ast.Attribute) -> bool:
     """Whether an attribute may hold a pool: something that is not None is bound to it somewhere."""
-    value = value_at(capture.engine, place, node)
+    value = value_at(capture.engine, point, node)
     return not all(isinstance(option, Host) and option.is_none for option in options(value)) or bool(
-        [each for module in (place.module,) for each in module.uses.attribute_stores.get(node.attr, ()) if _fills(each)]
+        [each for module in (point.module,) for each in module.uses.attribute_stores.get(node.attr, ()) if _fills(each)]
     )
 
 
@@ -81,18 +81,18 @@ def _fills(store: tuple[FunctionInfo | None, ast.AST, ast.expr]) -> bool:
     return not (isinstance(value, ast.Constant) and value.value is None)
 
 
-def _stores(place: Place, name: str) -> list[ast.expr]:
+def _stores(point: Point, name: str) -> list[ast.expr]:
     return [
         node.value
-        for node in walk_own(place.root)
+        for node in walk_own(point.root)
         if isinstance(node, (ast.Assign, ast.AnnAssign))
         and node.value is not None
         and any(isinstance(target, ast.Name) and target.id == name for target in store_targets(node))
     ]
 
 
-def _within(place: Place, node: ast.AST, loop: Loop) -> bool:
-    return loop in ancestors(place.root, node)
+def _within(point: Point, node: ast.AST, loop: Loop) -> bool:
+    return loop in ancestors(point.root, node)
 
 
 def _asks_graph(node: ast.expr) -> bool:

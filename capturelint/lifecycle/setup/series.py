@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from capturelint.lifecycle.setup.places import Place
+from capturelint.lifecycle.setup.points import Point
 from capturelint.project.definitions import last_name, walk_own
 
 UP, DOWN = "up", "down"
@@ -18,7 +18,7 @@ class Series:
 
     order: str | None
     count: int | None
-    made: Place
+    made: Point
     first: float | None = None
     last: float | None = None
 
@@ -46,14 +46,14 @@ def size_of(node: ast.expr) -> float | None:
     return None
 
 
-def series_of(sizes: list[float | None], place: Place) -> Series:
+def series_of(sizes: list[float | None], point: Point) -> Series:
     known = [each for each in sizes if each is not None]
     if len(known) < len(sizes) or len(known) < 2:
         first = known[0] if len(known) == len(sizes) == 1 else None
-        return Series(None, len(sizes), place, first, first)
+        return Series(None, len(sizes), point, first, first)
     pairs = list(pairwise(known))
     order = UP if all(a < b for a, b in pairs) else DOWN if all(a > b for a, b in pairs) else None
-    return Series(order, len(known), place, known[0], known[-1])
+    return Series(order, len(known), point, known[0], known[-1])
 
 
 def backwards(node: ast.Slice) -> bool:
@@ -118,7 +118,7 @@ def grows(element: ast.expr, target: ast.expr) -> bool:
     return False
 
 
-def then_sorted(root: ast.AST, name: str, found: Series | None, place: Place) -> Series | None:
+def then_sorted(root: ast.AST, name: str, found: Series | None, point: Point) -> Series | None:
     """``sizes.sort()`` and ``sizes.reverse()`` on a name or an attribute, after it was bound."""
     for node in walk_own(root):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
@@ -126,7 +126,7 @@ def then_sorted(root: ast.AST, name: str, found: Series | None, place: Place) ->
         if node.func.attr not in ("sort", "reverse") or last_name(node.func.value) != name:
             continue
         if node.func.attr == "sort":
-            found = Series(sorted_order(node), found.count if found is not None else None, place.at(node))
+            found = Series(sorted_order(node), found.count if found is not None else None, point.at(node))
         elif found is not None:
             found = found.turned()
     return found

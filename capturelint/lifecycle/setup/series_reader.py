@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from capturelint.lifecycle.setup.places import Path, Place, value_at
+from capturelint.lifecycle.setup.points import Path, Point, value_at
 from capturelint.lifecycle.setup.series import (
     DOWN,
     UP,
@@ -106,22 +106,22 @@ class SeriesReader:
 
     def _literal(self, path: Path, node: ast.List | ast.Tuple | ast.Set, depth: int) -> Series | None:
         """``[1, 2, *range(4, 65, 4)]``: runs of elements, and what is unpacked between them."""
-        place = path[0].at(node)
+        point = path[0].at(node)
         unpacks = any(isinstance(each, ast.Starred) for each in node.elts)
         if isinstance(node, ast.Set):
-            return Series(None, None if unpacks else len(node.elts), place)
+            return Series(None, None if unpacks else len(node.elts), point)
         if not node.elts:
-            return Series(None, 0, place)
+            return Series(None, 0, point)
         parts: list[Series | None] = []
         run: list[float | None] = []
         for each in node.elts:
             if not isinstance(each, ast.Starred):
                 run.append(size_of(each))
                 continue
-            parts += [series_of(run, place)] if run else []
+            parts += [series_of(run, point)] if run else []
             parts.append(self.read(path, each.value, depth + 1))
             run = []
-        parts += [series_of(run, place)] if run else []
+        parts += [series_of(run, point)] if run else []
         whole = parts[0]
         for part in parts[1:]:
             whole = joined(whole, part)
@@ -136,11 +136,11 @@ class SeriesReader:
         return Series(order, None if generator.ifs else inner.count, inner.made)
 
     def _call(self, path: Path, node: ast.Call, depth: int) -> Series | None:
-        name, place = last_name(node.func), path[0].at(node)
+        name, point = last_name(node.func), path[0].at(node)
         if name == "range" and isinstance(node.func, ast.Name) and node.args:
             return self._range(path, node)
         if name == "arange":
-            return Series(UP, None, place)
+            return Series(UP, None, point)
         if not node.args:
             return self._returned(path, node, depth)
         if name in ("sorted", "reversed", "set", *_SAME_ORDER):
@@ -148,13 +148,13 @@ class SeriesReader:
             if name in _SAME_ORDER:
                 return inner
             if name == "reversed":
-                return inner.turned() if inner is not None else Series(None, None, place)
+                return inner.turned() if inner is not None else Series(None, None, point)
             count = inner.count if inner is not None else None
-            return Series(sorted_order(node) if name == "sorted" else None, count, place)
+            return Series(sorted_order(node) if name == "sorted" else None, count, point)
         return self._returned(path, node, depth)
 
     def _range(self, path: Path, node: ast.Call) -> Series:
-        place = path[0].at(node)
+        point = path[0].at(node)
         step = node.args[2] if len(node.args) == 3 else None
         stride = 1 if step is None else self.number(path, step)
         first = 0 if len(node.args) == 1 else self.number(path, node.args[0])
@@ -162,9 +162,9 @@ class SeriesReader:
         falls = isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub)
         order = DOWN if falls or (stride is not None and stride < 0) else UP
         if first is None or end is None or not stride:
-            return Series(order, None, place, first)
+            return Series(order, None, point, first)
         count = len(range(first, end, stride))
-        return Series(order, count, place, first, first + (count - 1) * stride if count else None)
+        return Series(order, count, point, first, first + (count - 1) * stride if count else None)
 
     def _returned(self, path: Path, node: ast.Call, depth: int) -> Series | None:
         """What a function of the project returns."""
@@ -174,16 +174,16 @@ class SeriesReader:
                 return None
             for each in walk_own(option.info.node):
                 if isinstance(each, ast.Return) and each.value is not None:
-                    inside = (Place(option.info.module, option.info, each),)
+                    inside = (Point(option.info.module, option.info, each),)
                     found.append(self.read(inside, each.value, depth + 2))
         return agreed(found)
 
-    def _from_value(self, place: Place, node: ast.expr) -> Series | None:
+    def _from_value(self, point: Point, node: ast.expr) -> Series | None:
         """What the evaluator knows of a list."""
-        for option in options(value_at(self.sources.engine, place, node)):
+        for option in options(value_at(self.sources.engine, point, node)):
             if isinstance(option, Sequence) and option.items:
                 numbers = [item.const for item in option.items if isinstance(item, Host)]
                 known: list[float | None] = [each for each in numbers if isinstance(each, (int, float))]
                 if len(known) == len(option.items):
-                    return series_of(known, place)
+                    return series_of(known, point)
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from capturelint.lifecycle.setup.places import Place
+from capturelint.lifecycle.setup.points import Point
 from capturelint.project.definitions import last_name
 
 _FACTORIES = ("zeros", "ones", "empty", "rand", "randn")
@@ -13,19 +13,19 @@ _KEEPS = ("cuda", "to", "half", "float", "bfloat16", "double", "requires_grad_",
 _LIKE = ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like")
 
 
-def shape_of(place: Place, node: ast.expr, depth: int = 0) -> tuple[int, ...] | None:
+def shape_of(point: Point, node: ast.expr, depth: int = 0) -> tuple[int, ...] | None:
     if depth > 4:
         return None
-    if isinstance(node, ast.Name) and place.function is not None:
-        bound = place.function.assigned.get(node.id, [])
-        return shape_of(place, bound[0], depth + 1) if len(bound) == 1 else None
+    if isinstance(node, ast.Name) and point.function is not None:
+        bound = point.function.assigned.get(node.id, [])
+        return shape_of(point, bound[0], depth + 1) if len(bound) == 1 else None
     if not isinstance(node, ast.Call):
         return None
     name = last_name(node.func)
     if isinstance(node.func, ast.Attribute) and name in _KEEPS:
-        return shape_of(place, node.func.value, depth + 1)
+        return shape_of(point, node.func.value, depth + 1)
     if name in _LIKE and node.args:
-        return shape_of(place, node.args[0], depth + 1)
+        return shape_of(point, node.args[0], depth + 1)
     if name not in _FACTORIES or not node.args:
         return None
     sizes = node.args[0].elts if isinstance(node.args[0], (ast.Tuple, ast.List)) else node.args

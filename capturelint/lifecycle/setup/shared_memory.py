@@ -6,7 +6,7 @@ import ast
 
 from capturelint.lifecycle.setup.captures import Capture
 from capturelint.lifecycle.setup.parameters import passed_to
-from capturelint.lifecycle.setup.places import loops_at
+from capturelint.lifecycle.setup.points import loops_at
 from capturelint.lifecycle.setup.pools import Pool, pool_in_loop
 from capturelint.lifecycle.setup.sources import Sources
 from capturelint.project.definitions import dotted_name, last_name
@@ -22,7 +22,7 @@ def share_memory(one: Capture, other: Capture, sources: Sources) -> bool:
         return True
     if mine is None or theirs is None or dotted_name(mine) is None:
         return False
-    return dotted_name(mine) == dotted_name(theirs) and one.place.module is other.place.module
+    return dotted_name(mine) == dotted_name(theirs) and one.point.module is other.point.module
 
 
 def _is_pool_of(node: ast.expr, capture: Capture) -> bool:
@@ -36,8 +36,8 @@ def _is_pool_of(node: ast.expr, capture: Capture) -> bool:
 def _shares_with_itself(capture: Capture) -> bool:
     """A capture that runs several times: in a loop, or in a function that is called at several places."""
     for path in capture.paths:
-        for index, place in enumerate(path):
-            for loop in loops_at(place):
+        for index, point in enumerate(path):
+            for loop in loops_at(point):
                 if pool_in_loop(capture, path, index, loop) is Pool.SHARED:
                     return True
     given = capture.argument("pool")
@@ -45,7 +45,7 @@ def _shares_with_itself(capture: Capture) -> bool:
         return False
     if isinstance(given, ast.Attribute):
         return True
-    function = capture.place.function
+    function = capture.point.function
     if isinstance(given, ast.Name) and function is not None:
         calls = [path[1].node for path in capture.paths if len(path) > 1]
         passed = [passed_to(call, function, given.id) for call in calls if isinstance(call, ast.Call)]

@@ -6,7 +6,7 @@ import ast
 import re
 
 from capturelint.lifecycle.setup.parameters import passed_to
-from capturelint.lifecycle.setup.places import Loop, Path
+from capturelint.lifecycle.setup.points import Loop, Path
 from capturelint.project.definitions import last_name
 
 _SIZE_WORDS = re.compile(r"^(bs|bsz|b)$|batch|size|tokens?|len|bucket|shape|rows|seqs?|width|height|resolution")

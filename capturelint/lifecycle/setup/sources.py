@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capturelint.lifecycle.setup.parameters import binds, default_of, passed_to
-from capturelint.lifecycle.setup.places import Callers, Path, Place, value_at
+from capturelint.lifecycle.setup.points import Callers, Path, Point, value_at
 from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
 from capturelint.project.module import AssignedName
 from capturelint.values.domain import ClassValue, Instance, options
@@ -34,18 +34,18 @@ class Sources:
         return list(self._of_name(path, node.id))
 
     def _of_name(self, path: Path, name: str) -> Iterator[Source]:
-        place = path[0]
-        function: FunctionInfo | None = place.function
+        point = path[0]
+        function: FunctionInfo | None = point.function
         while function is not None:
             if name in {each.arg for each in function.parameters()}:
-                yield from self._of_parameter(path if function is place.function else self._way(path, function), name)
+                yield from self._of_parameter(path if function is point.function else self._way(path, function), name)
             if binds(function, name):
-                yield from self._of_local(path if function is place.function else self._way(path, function), name)
+                yield from self._of_local(path if function is point.function else self._way(path, function), name)
                 return
             function = function.parent
-        for definition in place.module.names.get(name, ()):
+        for definition in point.module.names.get(name, ()):
             if isinstance(definition, AssignedName) and isinstance(definition.target, ast.Name):
-                yield Source((Place(place.module, None, definition.value),), definition.value)
+                yield Source((Point(point.module, None, definition.value),), definition.value)
 
     def _of_local(self, path: Path, name: str) -> Iterator[Source]:
         """The last assignment to a name, which an earlier one may have fed."""
@@ -67,7 +67,7 @@ class Sources:
         assert function is not None
         ways = [path[1:]] if len(path) > 1 else [(each,) for each in self.callers.of(function)]
         preset = default_of(function, name)
-        default = Source((Place(function.module, function.parent, preset),), preset) if preset is not None else None
+        default = Source((Point(function.module, function.parent, preset),), preset) if preset is not None else None
         for way in ways:
             call = way[0].node
             passed = passed_to(call, function, name) if isinstance(call, ast.Call) else None
@@ -95,17 +95,17 @@ class Sources:
                     yield Source(self._way(path, method, statement), value)
             declared = base.assigned.get(name)
             if declared is not None and not stores:
-                yield Source((Place(base.module, None, declared),), unwrapped(declared))
+                yield Source((Point(base.module, None, declared),), unwrapped(declared))
             if stores or declared is not None:
                 return
 
     def _way(self, path: Path, function: FunctionInfo, node: ast.AST | None = None) -> Path:
         """A place in a function with the callers that the way already knows for it."""
-        place = Place(function.module, function, node if node is not None else function.node)
+        point = Point(function.module, function, node if node is not None else function.node)
         for index, each in enumerate(path):
             if each.function is function:
-                return (place, *path[index + 1 :])
-        return (place,)
+                return (point, *path[index + 1 :])
+        return (point,)
 
 
 def unwrapped(value: ast.expr) -> ast.expr:

@@ -10,7 +10,7 @@ from capturelint.lifecycle.setup.before import callees, calls_in, earlier
 from capturelint.lifecycle.setup.captures import GRAPHED_CALLABLES, Capture, report, story
 from capturelint.lifecycle.setup.cuda_work import CudaWork
 from capturelint.lifecycle.setup.loaders import pinning_loaders
-from capturelint.lifecycle.setup.places import Path, Place
+from capturelint.lifecycle.setup.points import Path, Point, value_at
 from capturelint.lifecycle.setup.sources import Sources
 from capturelint.lifecycle.setup.starts import Start, ended, locked, starts_in
 from capturelint.model import Confidence, Related
@@ -58,7 +58,7 @@ def _loaders(capture: Capture, path: Path, sources: Sources) -> Iterator[Around]
     for use, made in pinning_loaders(sources, path):
         yield report(
             "CG704",
-            capture.place.at(capture.begins),
+            capture.point.at(capture.begins),
             "captures in global mode while the data loader's thread pins memory; CUDA then fails there or here",
             "no other thread may allocate, pin or wait now",
             Confidence.LIKELY,
@@ -77,7 +77,7 @@ def _loaders(capture: Capture, path: Path, sources: Sources) -> Iterator[Around]
 
 
 def _threads(capture: Capture, path: Path, sources: Sources, work: CudaWork) -> Iterator[Around]:
-    mine = {place.function for place in path}
+    mine = {point.function for point in path}
     for start in _started_before(sources, path):
         if start.target in mine:
             continue
@@ -86,14 +86,14 @@ def _threads(capture: Capture, path: Path, sources: Sources, work: CudaWork) -> 
             continue
         yield report(
             "CG704",
-            capture.place.at(capture.begins),
+            capture.point.at(capture.begins),
             f"captures in global mode while `{start.target.name}` runs in another thread and uses CUDA",
             "no other thread may allocate, pin or wait now",
             Confidence.LIKELY,
             [capture],
             help=_help(capture),
             related=[
-                Related(start.place.module.display, start.place.line, "the thread begins here"),
+                Related(start.point.module.display, start.point.line, "the thread begins here"),
                 Related(found.module.display, found.line, "it uses CUDA here"),
                 *list(story(path, capture))[:-1],
             ],
@@ -103,29 +103,29 @@ def _threads(capture: Capture, path: Path, sources: Sources, work: CudaWork) -> 
 
 def _started_before(sources: Sources, path: Path) -> Iterator[Start]:
     for each in earlier(path):
-        node = next(place.node for place in path if place.function is each.place.function)
-        for start in _within(sources, each.place, each.statement, 0):
-            if start.place.function is not each.place.function or not ended(start, node):
+        node = next(point.node for point in path if point.function is each.point.function)
+        for start in _within(sources, each.point, each.statement, 0):
+            if start.point.function is not each.point.function or not ended(start, node):
                 yield start
-    known = {place.function for place in path}
-    for place in path:
-        owner = place.function.owner if place.function is not None else None
+    known = {point.function for point in path}
+    for point in path:
+        owner = point.function.owner if point.function is not None else None
         init = hierarchy.find_method(sources.engine, owner, "__init__") if owner is not None else None
         if init is not None and init not in known:
             known.add(init)
             for statement in init.body:
-                yield from _within(sources, Place(init.module, init, statement), statement, 0)
+                yield from _within(sources, Point(init.module, init, statement), statement, 0)
 
 
-def _within(sources: Sources, place: Place, statement: ast.AST, depth: int) -> Iterator[Start]:
+def _within(sources: Sources, point: Point, statement: ast.AST, depth: int) -> Iterator[Start]:
     """The threads that a statement starts, itself or in what it calls."""
     calls = list(calls_in(statement))
-    yield from starts_in(sources, place, iter(calls))
+    yield from starts_in(sources, point, iter(calls))
     if depth >= _MAX_DEPTH:
         return
     for call in calls:
-        for info in (*callees(sources.engine, place, call), *_constructors(sources.engine, place, call)):
-            inner = Place(info.module, info, info.node)
+        for info in (*callees(sources.engine, point, call), *_constructors(sources.engine, point, call)):
+            inner = Point(info.module, info, info.node)
             for start in starts_in(sources, inner, _calls_of(info)):
                 if not _ended_within(start, info):
                     yield start
@@ -137,10 +137,8 @@ def _ended_within(start: Start, info: FunctionInfo) -> bool:
     return ended(start, last)
 
 
-def _constructors(engine: Engine, place: Place, call: ast.Call) -> Iterator[FunctionInfo]:
-    from capturelint.lifecycle.setup.places import value_at
-
-    for option in options(value_at(engine, place, call.func)):
+def _constructors(engine: Engine, point: Point, call: ast.Call) -> Iterator[FunctionInfo]:
+    for option in options(value_at(engine, point, call.func)):
         if isinstance(option, ClassValue):
             init = hierarchy.find_method(engine, option.info, "__init__")
             if init is not None:
@@ -156,20 +154,20 @@ def _calls_of(info: FunctionInfo) -> Iterator[ast.Call]:
 
 def _several(capture: Capture, path: Path, sources: Sources) -> Iterator[Around]:
     """The function that captures is what several threads run."""
-    if any(locked(place) for place in path):
+    if any(locked(point) for point in path):
         return
-    functions = {place.function for place in path if place.function is not None}
+    functions = {point.function for point in path if point.function is not None}
     for start in threads_that_run(sources, functions):
         if start.many:
             yield report(
                 "CG704",
-                capture.place.at(capture.begins),
+                capture.point.at(capture.begins),
                 f"`{start.target.name}` captures in several threads at once; torch allows one capture at a time",
                 "captures in several threads",
                 Confidence.LIKELY,
                 [capture],
                 help="capture in one thread, or under one lock for all",
-                related=[Related(start.place.module.display, start.place.line, "the threads begin here")],
+                related=[Related(start.point.module.display, start.point.line, "the threads begin here")],
             )
             return
 
@@ -180,8 +178,8 @@ def threads_that_run(sources: Sources, functions: set[FunctionInfo]) -> Iterator
     for module in dict.fromkeys(info.module for info in functions):
         for name in ("Thread", "submit", "map", "run_in_executor", "apply_async", "starmap"):
             for holder, call in module.calls_named(name):
-                place = Place(module, holder, call)
-                found.extend(start for start in starts_in(sources, place, iter([call])) if start.target in functions)
+                point = Point(module, holder, call)
+                found.extend(start for start in starts_in(sources, point, iter([call])) if start.target in functions)
     if len(found) > 1:
-        found = [Start(each.place, each.target, True, each.names) for each in found]
+        found = [Start(each.point, each.target, True, each.names) for each in found]
     yield from found

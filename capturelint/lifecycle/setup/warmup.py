@@ -34,10 +34,10 @@ def _reported(capture: Capture, each: Backward, warm: bool) -> Around:
         reason = "if anything keeps its autograd graph alive, the captured backward waits on that stream"
     graphed = capture.declaration.kind == GRAPHED_CALLABLES
     sure = bool(each.kept_by) and not warm
-    related = [] if inner is each.place else [Related(inner.module.display, inner.line, "the backward pass")]
+    related = [] if inner is each.point else [Related(inner.module.display, inner.line, "the backward pass")]
     return report(
         "CG802",
-        each.place,
+        each.point,
         f"a backward pass on the default stream before the capture; {reason}",
         "runs backward on the default stream",
         Confidence.LIKELY if sure else Confidence.POSSIBLE,

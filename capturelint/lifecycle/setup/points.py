@@ -1,4 +1,7 @@
-"""Where code stands, and from where it is called: the way from a capture out to what sets it up."""
+"""Where code stands, and from where it is called: the way from a capture out to what sets it up.
+
+A ``Point`` is a node in the code; where a value is kept is what ``capturelint.lifecycle.places`` knows.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ Loop = ast.For | ast.AsyncFor | ast.comprehension
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Point:
     """A node in a function's own code, or at module level where ``function`` is None."""
 
     module: Module
@@ -44,23 +47,23 @@ class Place:
     def line(self) -> int:
         return getattr(self.node, "lineno", 1)
 
-    def at(self, node: ast.AST) -> Place:
-        return Place(self.module, self.function, node)
+    def at(self, node: ast.AST) -> Point:
+        return Point(self.module, self.function, node)
 
 
 #: from the capture outward: each place but the first is a call of the function that holds the one before
-Path = tuple[Place, ...]
+Path = tuple[Point, ...]
 
 
-def scope_of(engine: Engine, place: Place) -> LazyScope:
-    function = place.function
+def scope_of(engine: Engine, point: Point) -> LazyScope:
+    function = point.function
     if function is None:
-        return engine.module_scope(place.module)
+        return engine.module_scope(point.module)
     return engine.function_scope(function, engine.receiver_of(function))
 
 
-def value_at(engine: Engine, place: Place, node: ast.expr) -> Value:
-    return engine.evaluate_in(scope_of(engine, place), node)
+def value_at(engine: Engine, point: Point, node: ast.expr) -> Value:
+    return engine.evaluate_in(scope_of(engine, point), node)
 
 
 def ancestors(root: ast.AST, node: ast.AST) -> list[ast.AST]:
@@ -77,9 +80,9 @@ def ancestors(root: ast.AST, node: ast.AST) -> list[ast.AST]:
     return []
 
 
-def loops_at(place: Place) -> list[Loop]:
+def loops_at(point: Point) -> list[Loop]:
     """The ``for`` loops and comprehensions that run the place more than once, outermost first."""
-    way = ancestors(place.root, place.node)
+    way = ancestors(point.root, point.node)
     found: list[Loop] = []
     for index, node in enumerate(way[:-1]):
         inside = way[index + 1]
@@ -90,9 +93,9 @@ def loops_at(place: Place) -> list[Loop]:
     return found
 
 
-def withs_at(place: Place) -> Iterator[ast.withitem]:
+def withs_at(point: Point) -> Iterator[ast.withitem]:
     """The context managers that are open at the place."""
-    way = ancestors(place.root, place.node)
+    way = ancestors(point.root, point.node)
     for index, node in enumerate(way[:-1]):
         if isinstance(node, (ast.With, ast.AsyncWith)):
             inside = way[index + 1]
@@ -107,15 +110,15 @@ class Callers:
     """Who calls a function, as far as values tell; each function is asked about once."""
 
     engine: Engine
-    _known: dict[FunctionInfo, list[Place]] = field(default_factory=dict)
+    _known: dict[FunctionInfo, list[Point]] = field(default_factory=dict)
 
-    def paths(self, start: Place) -> list[Path]:
+    def paths(self, start: Point) -> list[Path]:
         """The ways out from a place, each as far as callers are known."""
         found: list[Path] = []
         stack: list[Path] = [(start,)]
         while stack and len(found) < _MAX_PATHS:
             path = stack.pop()
-            seen = {place.function for place in path}
+            seen = {point.function for point in path}
             outer = [
                 caller for caller in self._outward(path[-1]) if caller.function is None or caller.function not in seen
             ]
@@ -124,16 +127,16 @@ class Callers:
             stack.extend((*path, caller) for caller in outer)
         return found
 
-    def _outward(self, place: Place) -> list[Place]:
-        return self.of(place.function) if place.function is not None else []
+    def _outward(self, point: Point) -> list[Point]:
+        return self.of(point.function) if point.function is not None else []
 
-    def of(self, info: FunctionInfo) -> list[Place]:
+    def of(self, info: FunctionInfo) -> list[Point]:
         if info not in self._known:
             self._known[info] = []  # while it is asked about, for functions that call themselves
             self._known[info] = self._find(info)
         return self._known[info]
 
-    def _find(self, info: FunctionInfo) -> list[Place]:
+    def _find(self, info: FunctionInfo) -> list[Point]:
         if info.name in _CALLED_AS_OBJECT and info.owner is not None:
             return self._calls_of_object(info.owner)
         name = info.owner.name if info.owner is not None and info.name == "__init__" else info.name
@@ -142,13 +145,13 @@ class Callers:
         found = []
         for module in modules:
             for holder, call in module.calls_named(name):
-                place = Place(module, holder, call)
-                if holder is not info and self._means(place, call, info):
-                    found.append(place)
+                point = Point(module, holder, call)
+                if holder is not info and self._means(point, call, info):
+                    found.append(point)
         return found[:_MAX_CALLERS]
 
-    def _means(self, place: Place, call: ast.Call, info: FunctionInfo) -> bool:
-        for option in options(value_at(self.engine, place, call.func)):
+    def _means(self, point: Point, call: ast.Call, info: FunctionInfo) -> bool:
+        for option in options(value_at(self.engine, point, call.func)):
             if isinstance(option, Function) and option.info is info:
                 return True
             if info.name == "__init__" and isinstance(option, ClassValue) and info.owner is not None:
@@ -156,7 +159,7 @@ class Callers:
                     return True
         return False
 
-    def _calls_of_object(self, cls: ClassInfo) -> list[Place]:
+    def _calls_of_object(self, cls: ClassInfo) -> list[Point]:
         """``runner(x)`` for an object of the class."""
         files = self.engine.project.search.mentioning(cls.name)
         found = []
@@ -169,9 +172,9 @@ class Callers:
                     asked += 1
                     if asked > _MAX_ASKED:
                         break
-                    place = Place(module, holder, call)
-                    for option in options(value_at(self.engine, place, call.func)):
+                    point = Point(module, holder, call)
+                    for option in options(value_at(self.engine, point, call.func)):
                         if isinstance(option, Instance) and cls in self.engine.mro(option.site.cls):
-                            found.append(place)
+                            found.append(point)
                             break
         return found[:_MAX_CALLERS]
