@@ -100,13 +100,15 @@ def _few_rounds(
     if capture.kind == GRAPHED_CALLABLES:
         yield from _few_given(capture, path, built, reader)
         return
-    rounds, point = 0, None
+    counts: dict[int, int] = {}  # a call may run several passes in each round, or mean several functions
+    point = None
     for each in finder.before(path):
-        count, where = _rounds(each, reader)
+        count, point = _rounds(each, reader)
         if count is None:
             return
-        rounds += count
-        point = where
+        call = id(each.point.node)
+        counts[call] = max(count, counts.get(call, 0))
+    rounds = sum(counts.values())
     if point is None or rounds >= _ROUNDS:
         return  # no warm-up at all is CG801's business
     yield report(
