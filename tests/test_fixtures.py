@@ -23,6 +23,7 @@ RULES = [
     *("CG001", "CG002", "CG101", "CG102", "CG103", "CG104", "CG105", "CG201"),
     *("CG301", "CG302", "CG401", "CG402", "CG501", "CG502", "CG601"),
     *("CG203", "CG901", "CG902", "CG903", "CG904"),
+    *("CG704", "CG705", "CG802", "CG804", "CG805", "CG806", "CG808", "CG809", "CG905", "CG906"),
 ]
 #: programs in which everything is right: they carry no label at all
 CLEAN = {"decode_runner_clean", "host_metadata.py", "lookalikes.py", "train_step_clean.py"}

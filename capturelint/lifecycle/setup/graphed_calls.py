@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 
 from capturelint.findings import Around
 from capturelint.lifecycle.setup.captures import Capture, report
-from capturelint.lifecycle.setup.points import Point, ancestors, value_at
+from capturelint.lifecycle.setup.points import Point, ancestors, loops_at, value_at
 from capturelint.lifecycle.setup.shapes import shape_of
 from capturelint.model import Confidence
 from capturelint.project.definitions import dotted_name, last_name, store_targets, walk_own
@@ -16,9 +17,27 @@ from capturelint.values.engine import Engine
 
 
 def calls_of_graphed(engine: Engine, capture: Capture) -> Iterator[Around]:
+    calls: list[list[Point]] = []
     for target, sample in _results(capture):
-        for point in _calls(capture, target):
+        calls.append(list(_calls(capture, target)))
+        for point in calls[-1]:
             yield from _judged(engine, capture, point, sample)
+    for earlier, later in pairwise(calls):
+        yield from _out_of_order(capture, earlier, later)
+
+
+def _out_of_order(capture: Capture, first: list[Point], second: list[Point]) -> Iterator[Around]:
+    """Callables that were graphed together share a pool, and are to run in the order of the tuple."""
+    for point in second:
+        own = [each for each in first if each.function is point.function]
+        if not own or not all(point.line < each.line for each in own) or loops_at(point):
+            continue
+        if any(each.node in ast.walk(point.node) for each in own):
+            continue  # the other's result is its argument
+        name, before = (each.module.segment(each.node, 30).partition("(")[0] for each in (point, own[0]))
+        yield _wrong(capture, point, f"`{name}` runs before `{before}`, which was graphed first, in one pool",
+                     "graph them in the order in which they run, or one by one", Confidence.LIKELY)  # fmt: skip
+        return
 
 
 def _results(capture: Capture) -> Iterator[tuple[ast.expr, ast.expr | None]]:
