@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from capturelint.lifecycle.setup.points import Path, Point, value_at
 from capturelint.lifecycle.setup.series import (
@@ -40,13 +41,19 @@ class SeriesReader:
     """``path[0]`` is always the place where the expression stands."""
 
     sources: Sources
+    #: answers by expression, way out and depth: the same callers are asked about from many sides
+    _known: dict[tuple[object, ...], Any] = field(default_factory=dict, repr=False, compare=False)
 
     def read(self, path: Path, node: ast.expr, depth: int = 0) -> Series | None:
         """What ``node`` lists, as far as literals and defaults tell."""
         if depth > _MAX_DEPTH:
             return None
-        found = self._form(path, node, depth)
-        return found if found is not None else self._from_value(path[0].at(node), node)
+        key = ("read", id(node), depth, *(id(point.node) for point in path[1:]))
+        if key not in self._known:
+            found = self._form(path, node, depth)
+            self._known[key] = found if found is not None else self._from_value(path[0].at(node), node)
+        series: Series | None = self._known[key]
+        return series
 
     def number(self, path: Path, node: ast.expr, depth: int = 0) -> int | None:
         """A number that is a literal or a default; where several may be meant, the largest."""
@@ -62,9 +69,13 @@ class SeriesReader:
                 return None
             return operation(left, right)
         if isinstance(node, (ast.Name, ast.Attribute)) and depth < _MAX_DEPTH:
-            found = [self.number(source.path, source.node, depth + 1) for source in self.sources.of(path, node)]
-            known = [each for each in found if each is not None]
-            return max(known) if known and len(known) == len(found) else None
+            key = ("number", id(node), depth, *(id(point.node) for point in path[1:]))
+            if key not in self._known:
+                found = [self.number(source.path, source.node, depth + 1) for source in self.sources.of(path, node)]
+                known = [each for each in found if each is not None]
+                self._known[key] = max(known) if known and len(known) == len(found) else None
+            number: int | None = self._known[key]
+            return number
         return None
 
     def _form(self, path: Path, node: ast.expr, depth: int) -> Series | None:
