@@ -11,11 +11,13 @@ from capturelint.lifecycle.setup.points import Path, Point, loops_at, value_at, 
 from capturelint.lifecycle.setup.sizes import names_in
 from capturelint.model import Confidence
 from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, walk_own
+from capturelint.regions.managers import BEGINS, ENDS
 from capturelint.values.domain import Instance, Mapping, Sequence, Value, options
 from capturelint.values.engine import Engine
 
 _TENDS = ("freeze", "disable", "collect", "freeze_gc", "gc_collect")
 _CLEARS = ("clear", "pop", "popitem")
+_MANAGES = (*BEGINS, *ENDS)
 
 
 def find(engine: Engine, captures: list[Capture]) -> Iterator[Around]:
@@ -54,10 +56,16 @@ def _statements(capture: Capture) -> Iterator[tuple[Point, ast.AST]]:
         for node in (statement, *walk_own(statement)):
             yield capture.point.at(node), node
     entered: dict[FunctionInfo, None] = dict.fromkeys(
-        context.function for context in capture.reach.steps
-        if context.function is not None and context.function is not capture.declaration.holder
-    )  # fmt: skip
+        context.function
+        for context, step in capture.reach.steps.items()
+        if context.function is not None
+        and context.function is not capture.declaration.holder
+        and step.confidence > Confidence.POSSIBLE
+        and not step.guessed
+    )
     for info in entered:
+        if any(isinstance(node, ast.Call) and last_name(node.func) in _MANAGES for node in walk_own(info.node)):
+            continue  # it begins and ends captures itself, piece by piece
         for node in walk_own(info.node):
             yield Point(info.module, info, node), node
 

@@ -18,6 +18,7 @@ from capturelint.values.engine import Engine
 from capturelint.values.lazy import LazyScope
 
 _HOST_TYPES = ("int", "bool", "str", "float")
+_MAPPINGS = ("dict", "defaultdict", "OrderedDict")
 _LOOKUPS = ("get", "pop", "setdefault", "__contains__")
 
 
@@ -160,7 +161,8 @@ def _missing(path: Path, function: FunctionInfo, name: str, store: _Store) -> st
         needs = {each for node in passed if node is not None for each in names_in(node)}
     point = store.point
     bases = _bases(point, needs)
-    known = _bases(point, names_in(store.key))
+    holder = {store.container.partition(".")[0]} - {"self", "cls"}
+    known = _bases(point, names_in(store.key) | holder)
     varying = _varying(path, store)
     return next((each for each in sorted(bases - known) if each in varying), "")
 
@@ -193,8 +195,8 @@ def _varying(path: Path, store: _Store) -> set[str]:
     """
     point, function = store.point, store.point.function
     found = {name for loop in loops_at(point) for name in names_in(loop.target)}
-    if function is None:
-        return found
+    if function is None or _made_here(function, store.container):
+        return found  # what was passed is the same for all graphs in a dictionary that each call makes anew
     receivers = 1 if function.owner is not None and not function.is_static else 0
     for each in function.parameters()[receivers:]:
         outer = path[store.level + 1].node if store.level + 1 < len(path) else None
@@ -203,6 +205,18 @@ def _varying(path: Path, store: _Store) -> set[str]:
             continue
         found.add(each.arg)
     return found
+
+
+def _made_here(function: FunctionInfo, container: str) -> bool:
+    """Whether each call of the function makes the dictionary anew."""
+    for node in walk_own(function.node):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            if any(isinstance(target, ast.Name) and target.id == container for target in store_targets(node)):
+                if isinstance(node.value, (ast.Dict, ast.DictComp)):
+                    return True
+                if isinstance(node.value, ast.Call) and last_name(node.value.func) in _MAPPINGS:
+                    return True
+    return False
 
 
 def _reported(

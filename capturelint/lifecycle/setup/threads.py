@@ -158,7 +158,7 @@ def _several(capture: Capture, path: Path, sources: Sources) -> Iterator[Around]
         return
     functions = {point.function for point in path if point.function is not None}
     for start in threads_that_run(sources, functions):
-        if start.many:
+        if start.many and start.point.function not in functions:
             yield report(
                 "CG704",
                 capture.point.at(capture.begins),
