@@ -96,7 +96,7 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
     with watch.stage("passes"):
         reached = dict.fromkeys(context for reach in reaches for context in reach.steps)
         paths = {file.path for file in chosen}
-        units = [unit for unit in units_of(reached) if unit.module.file.path in paths]
+        units = [unit for unit in units_of(reached, engine.ops) if unit.module.file.path in paths]
         hazards = [opened for unit in units if (opened := _guarded(run_passes, unit, project=project))]
     with watch.stage("lifecycle"):
         around = _lifecycle(engine, reaches, options.config)

@@ -20,8 +20,8 @@ from expectations import (
 from scoring import check, lines_of
 
 RULES = [
-    *("CG001", "CG002", "CG101", "CG102", "CG103", "CG104", "CG105", "CG201"),
-    *("CG301", "CG302", "CG401", "CG402", "CG501", "CG502", "CG601"),
+    *("CG001", "CG002", "CG101", "CG102", "CG103", "CG104", "CG105", "CG201", "CG202"),
+    *("CG301", "CG302", "CG303", "CG401", "CG402", "CG403", "CG501", "CG502", "CG601", "CG602"),
     *("CG203", "CG901", "CG902", "CG903", "CG904"),
     *("CG704", "CG705", "CG802", "CG804", "CG805", "CG806", "CG808", "CG809", "CG905", "CG906"),
 ]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from capturelint.passes.base import Hazard
 from capturelint.passes.unit import Facts, Unit
 from capturelint.project.definitions import FunctionInfo
 from capturelint.values.facts import Context
+
+if TYPE_CHECKING:
+    from capturelint.rulebook.ops import OpTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +21,14 @@ class UnitHazards:
     hazards: tuple[Hazard, ...]
 
 
-def units_of(contexts: Iterable[Context]) -> list[Unit]:
+def units_of(contexts: Iterable[Context], ops: OpTable) -> list[Unit]:
     """Groups contexts by the outermost function that holds them; those without a candidate are left out."""
+    contexts = list(contexts)
+    captured = frozenset(context.function for context in contexts if context.is_call and context.function is not None)
     units: dict[int, Unit] = {}
     for context in contexts:
         node = outermost(context)
-        unit = units.setdefault(id(node), Unit(context.module, node))  # type: ignore[arg-type]
+        unit = units.setdefault(id(node), Unit(context.module, node, captured=captured, ops=ops))  # type: ignore[arg-type]
         unit.contexts.append(context)
     return [unit for unit in units.values() if any(context.candidates for context in unit.contexts)]
 
@@ -60,6 +66,7 @@ def run_passes(unit: Unit) -> UnitHazards:
     from capturelint.passes.control_flow import ControlFlow
     from capturelint.passes.hidden_waits import HiddenWaits
     from capturelint.passes.host_data import HostData
+    from capturelint.passes.host_state import HostState
     from capturelint.passes.host_waits import HostWaits
     from capturelint.passes.precedence import most_specific
     from capturelint.passes.region_state import RegionState
@@ -68,9 +75,10 @@ def run_passes(unit: Unit) -> UnitHazards:
 
     wrapper = MetadataWrapper(cst.parse_module(unit.text), unsafe_skip_copy=True)
     facts = Facts(unit, wrapper.resolve(PositionProvider), wrapper.module)
-    passes = [
-        kind(facts)
-        for kind in (HostWaits, HiddenWaits, HostData, ControlFlow, Shapes, RegionState, FrozenScalars, Collection)
-    ]
+    kinds = (
+        *(HostWaits, HiddenWaits, HostData, ControlFlow, Shapes),
+        *(RegionState, FrozenScalars, HostState, Collection),
+    )
+    passes = [kind(facts) for kind in kinds]
     cst.visit_batched(wrapper.module, passes)
     return UnitHazards(unit, most_specific(hazard for each in passes for hazard in each.hazards.values()))

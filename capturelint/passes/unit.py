@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence, Span
+from capturelint.rulebook.op_spec import size_arguments
 from capturelint.values.domain import Value, device_confidence, tensors
 from capturelint.values.facts import CallFact, Context, Effect, NodeSpan, StoreFact
 
 if TYPE_CHECKING:
     import libcst as cst
 
+    from capturelint.project.definitions import FunctionInfo
     from capturelint.project.module import Module
+    from capturelint.rulebook.ops import OpTable
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -24,6 +27,9 @@ class Unit:
     module: Module
     node: ast.AST
     contexts: list[Context] = field(default_factory=list)
+    #: every function that the regions enter
+    captured: frozenset[FunctionInfo] = frozenset()
+    ops: OpTable | None = None
 
     @property
     def first_line(self) -> int:
@@ -108,6 +114,33 @@ class Facts:
     def calls(self, node: cst.CSTNode) -> Iterable[tuple[Context, CallFact]]:
         span = self.node_span(node)
         return [(c, c.calls[span]) for c in self._unit.contexts if span in c.calls]
+
+    @property
+    def captured(self) -> frozenset[FunctionInfo]:
+        """The functions that some region enters: what they set themselves is set anew before they read it."""
+        return self._unit.captured
+
+    def undecided(self, node: cst.CSTNode) -> bool:
+        """Whether changing host state decides a test, a subject or a number of rounds here."""
+        span = self.node_span(node)
+        return any(span in context.undecided for context in self._unit.contexts)
+
+    def values_within(self, node: cst.CSTNode) -> Iterator[Value]:
+        """The values of everything that is evaluated in a block."""
+        first, start, last, end = self.node_span(node)
+        for context in self._unit.contexts:
+            for span, value in context.values.items():
+                if (first, start) <= span[:2] and span[2:] <= (last, end):
+                    yield value
+
+    def sizes(self, fact: CallFact) -> frozenset[int | str]:
+        """Which arguments of a call are sizes: by position, and by name."""
+        found: set[int | str] = set()
+        for callee in fact.callees:
+            spec = self._unit.ops.lookup(callee) if self._unit.ops is not None else None
+            if spec is not None:
+                found.update(size_arguments(spec, bound=fact.receiver is not None))
+        return frozenset(found)
 
     def effects(self, node: cst.CSTNode) -> list[tuple[Effect, Support]]:
         """What a call, an index or an operator does, each effect once, with the contexts that it does it in."""

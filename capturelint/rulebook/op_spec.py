@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -15,7 +16,7 @@ Constant: TypeAlias = bool | int | float | str | None
 RESULT_KINDS = frozenset(
     (
         *("tensor", "tensors", "reduce", "reduce-or-pair", "self", "same", "like", "factory", "host-tensor", "ndarray"),
-        *("read", "reads", "host", "shape", "dtype", "device", "none", "changing", "join"),
+        *("read", "reads", "host", "shape", "dtype", "device", "none", "changing", "environment", "join"),
         *("special", "special-constructor", "instance", "module", "unknown"),
     )
 )
@@ -181,6 +182,24 @@ class OpSpec:
     view: bool = False
     random: bool = False
     layout: str | None = None
+
+
+_MOST_SIZES = 12
+
+
+def size_arguments(spec: OpSpec, *, bound: bool) -> Iterator[int | str]:
+    """The arguments of a call that are sizes, by position and by name; ``bound``: the first is the receiver."""
+    for effect in spec.effects:
+        if effect.kind is not EffectKind.SIZE_FROM_TENSOR:
+            continue
+        for name in effect.on or ():
+            yield name
+            for index, parameter in enumerate(spec.params):
+                position = index - (1 if bound else 0)
+                if parameter == name:
+                    yield position
+                elif parameter == f"*{name}":
+                    yield from range(position, position + _MOST_SIZES)
 
 
 @dataclass(frozen=True, slots=True)

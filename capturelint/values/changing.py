@@ -3,43 +3,135 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import FunctionInfo, dotted_name, walk_own
+from capturelint.model import Confidence
+from capturelint.project.definitions import FunctionInfo, dotted_name, store_targets, walk_own
 from capturelint.project.module import Module
-from capturelint.values.domain import Device, Host, Mapping, Sequence, Tensor, Value, join, options
+from capturelint.values.change import Cause, Change, of_causes
+from capturelint.values.domain import (
+    Device,
+    Mapping,
+    Sequence,
+    Tensor,
+    Value,
+    changed,
+    join,
+    options,
+)
 from capturelint.values.lazy import with_element
+from capturelint.values.memo import unset
 
 if TYPE_CHECKING:
     from capturelint.values.engine import Engine
 
 
 _MAX_STORES = 8
+_MAX_FILES = 12
+
+#: a function, None at module level, and a statement of it that writes some state
+Write = tuple[FunctionInfo, ast.AST]
 
 
-def attribute_reason(name: str, outside: list[tuple[FunctionInfo, ast.AST]]) -> str | None:
-    """Why ``self.name`` changes: a method other than those that construct the object assigns it."""
-    for method, statement in outside:
-        if constructs(method, set()) or _sets_up(method) or _tears_down(method) or _captures(method):
-            continue
-        line = getattr(statement, "lineno", method.line)
-        verb = "advanced" if isinstance(statement, ast.AugAssign) else "assigned"
-        return f"`{name}` is {verb} in {method.qualname} ({method.module.display}:{line})"
-    return None
+def of_attribute(engine: Engine, name: str, writes: list[Write]) -> Change | None:
+    """Why ``something.name`` changes: code other than that which constructs the object assigns it."""
+    if engine.replays.is_key(name):
+        return None  # a graph is captured for each of its values
+    causes = [cause for method, node in writes if (cause := _cause(engine, name, method, node)) is not None]
+    return of_causes(causes)
 
 
-def growth_reason(method: FunctionInfo, name: str, node: ast.AST) -> str | None:
+def _cause(engine: Engine, name: str, function: FunctionInfo, node: ast.AST) -> Cause | None:
+    if _prepares(engine, function) or _set_once(function, node, name) or _is_key(engine, node):
+        return None
+    carried = isinstance(node, ast.AugAssign) or _reads_itself(node, name)
+    reason = f"`{name}` is {_verb(node)} in {function.qualname} ({function.module.display}:{_line(node, function)})"
+    return Cause(reason, _evidence(engine, function, carried), function=function, carried=carried)
+
+
+def _evidence(engine: Engine, function: FunctionInfo, carried: bool) -> Confidence:
+    """Likely where the write is seen to run around replays, or counts; much else is set once, before any capture."""
+    if _restores(function):
+        return Confidence.POSSIBLE
+    if carried or not engine.replays.any or engine.replays.near(function):
+        return Confidence.LIKELY
+    return Confidence.POSSIBLE
+
+
+def _restores(function: FunctionInfo) -> bool:
+    """A context manager sets state for a block, and puts back what was there."""
+    return function.name in ("__enter__", "__exit__", "__aenter__", "__aexit__") or function.has_decorator(
+        "contextmanager", "asynccontextmanager"
+    )
+
+
+def _prepares(engine: Engine, function: FunctionInfo) -> bool:
+    """Whether a function runs before captures, records one, or ends it all."""
+    if _tears_down(function) or _captures(function):
+        return True
+    if _first_word(function) in _ALSO_LATER and engine.replays.near(function):
+        return False
+    return constructs(function, set()) or _sets_up(function)
+
+
+def _verb(node: ast.AST) -> str:
+    if isinstance(node, ast.AugAssign):
+        return "advanced"
+    return "changed" if isinstance(node, ast.Call) else "assigned"
+
+
+def _line(node: ast.AST, function: FunctionInfo) -> int:
+    line: int = getattr(node, "lineno", function.line)
+    return line
+
+
+def _reads_itself(node: ast.AST, name: str) -> bool:
+    """``self.n = self.n + 1``."""
+    value = getattr(node, "value", None)
+    return isinstance(node, ast.Assign) and any(
+        isinstance(each, ast.Attribute) and each.attr == name
+        for each in ast.walk(value or node)
+        if not (isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store))
+    )
+
+
+def _is_key(engine: Engine, node: ast.AST) -> bool:
+    value = getattr(node, "value", None)
+    return isinstance(value, ast.Name) and engine.replays.is_key(value.id)
+
+
+def _set_once(function: FunctionInfo, node: ast.AST, name: str) -> bool:
+    """``if self.n is None: self.n = ...`` and ``self.n = None``: set on demand, and dropped."""
+    value = getattr(node, "value", None)
+    if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(value, ast.Constant) and value.value is None:
+        return True
+    for each in walk_own(function.node, into_nested=True):
+        if isinstance(each, ast.If) and any(node is inner for inner in ast.walk(each)):
+            for side, body in ((True, each.body), (False, each.orelse)):
+                if any(known.rpartition(".")[2] == name for known in unset(each.test, side)):
+                    if any(node is inner for statement in body for inner in ast.walk(statement)):
+                        return True
+    return False
+
+
+def of_growth(engine: Engine, method: FunctionInfo, name: str, node: ast.AST) -> Change | None:
     """Why the length of the container in ``self.name`` changes: a method appends to it after construction."""
     if constructs(method, set()) or _captures(method) or not isinstance(node, ast.Call):
         return None
-    return f"`{name}` grows in {method.qualname} ({method.module.display}:{node.lineno})"
+    sure = Confidence.LIKELY if not engine.replays.any or engine.replays.near(method) else Confidence.POSSIBLE
+    reason = f"`{name}` grows in {method.qualname} ({method.module.display}:{node.lineno})"
+    return Change((Cause(reason, sure, function=method, carried=True),))
 
 
 _SETTING_UP = (
     "init", "setup", "build", "create", "make", "configure", "allocate", "alloc", "load", "from", "post", "process",
     "register", "compile", "prepare_model", "finalize",
 )  # fmt: skip
+
+
+#: words of these that a step may begin with as well: what replays calls it then
+_ALSO_LATER = ("configure", "load", "process", "post")
 
 
 _TEARING_DOWN = ("close", "shutdown", "destroy", "dispose", "release", "teardown", "cleanup", "free", "del", "exit")
@@ -91,25 +183,33 @@ def _captures(method: FunctionInfo) -> bool:
     return False
 
 
-def global_value(engine: Engine, module: Module, name: str, value: Value) -> Value:
+def of_global(engine: Engine, module: Module, name: str, value: Value) -> Value:
     """A module-level name that functions rebind or mutate holds changing host state."""
     rebound = dict.fromkeys(module.uses.globals.get(name, []))
-    reason = None
+    causes: list[Cause] = []
     for info in rebound:
         for node in walk_own(info.node):
-            for target in _plain_targets(node):
+            for target in store_targets(node):
                 if isinstance(target, ast.Name) and target.id == name:
-                    reason = f"`{name}` is rebound in {info.qualname} ({module.display}:{node.lineno})"  # type: ignore[attr-defined]
+                    causes.append(_global_cause(engine, name, info, node, "rebound"))
                     stored = getattr(node, "value", None)
                     if isinstance(stored, ast.expr) and not isinstance(node, ast.AugAssign):
                         value = join(
                             value, engine.evaluate_in(engine.function_scope(info, engine.receiver_of(info)), stored)
                         )
-    reason = reason or _mutation(module, name, value)
+    causes.extend(_mutations(engine, module, name, value))
     value = _with_stored_items(engine, module, name, value)
-    if reason is None:
+    change = of_causes(causes)
+    if change is None:
         return value
-    return join(*(_changing(option, reason) for option in options(value)))
+    return join(*(changed(option, change) for option in options(value)))
+
+
+def _global_cause(engine: Engine, name: str, info: FunctionInfo, node: ast.AST, verb: str) -> Cause:
+    reason = f"`{name}` is {verb} in {info.qualname} ({info.module.display}:{_line(node, info)})"
+    carried = isinstance(node, (ast.AugAssign, ast.Call))
+    sure = Confidence.POSSIBLE if _prepares(engine, info) else _evidence(engine, info, carried)
+    return Cause(reason, sure, function=info, carried=carried)
 
 
 def _with_stored_items(engine: Engine, module: Module, name: str, value: Value) -> Value:
@@ -124,31 +224,48 @@ def _with_stored_items(engine: Engine, module: Module, name: str, value: Value) 
     return value
 
 
-def _plain_targets(node: ast.AST) -> list[ast.expr]:
-    from capturelint.project.definitions import store_targets
-
-    return store_targets(node)
-
-
-def _changing(value: Value, reason: str) -> Value:
-    from capturelint.values.domain import MISSING
-
-    if isinstance(value, Host) and not value.is_none:
-        return replace(value, changing=reason, const=MISSING)
-    if isinstance(value, Tensor) and value.device is Device.HOST:
-        return replace(value, changing=reason)
-    if isinstance(value, Mapping):
-        items = tuple((key, _changing(item, reason)) for key, item in value.items)
-        return Mapping(items, _changing(value.element, reason) if value.element else None)
-    if isinstance(value, Sequence):
-        return replace(value, changing=reason)
-    return value
+def _mutations(engine: Engine, module: Module, name: str, value: Value) -> Iterator[Cause]:
+    """``COUNT["n"] += 1`` and ``HOST.fill_(3)`` inside a function change what a module-level name holds."""
+    found = list(options(value))
+    if any(isinstance(option, (Mapping, Sequence)) for option in found):
+        for info, node in module.uses.item_stores.get(name, [])[:_MAX_STORES]:
+            yield _global_cause(engine, name, info, node, "changed")
+        for method in GROWING:
+            for holder, call in module.calls_named(method):
+                if holder is not None and _called_on(call, name) and any(isinstance(o, Sequence) for o in found):
+                    yield _global_cause(engine, name, holder, call, "changed")
+    if any(isinstance(option, Tensor) and option.device is Device.HOST for option in found):
+        for info, node in module.uses.item_stores.get(name, [])[:_MAX_STORES]:
+            yield _global_cause(engine, name, info, node, "written")
+        for method in IN_PLACE:
+            for holder, call in module.calls_named(method):
+                if holder is not None and _called_on(call, name):
+                    yield _global_cause(engine, name, holder, call, "written")
 
 
-def _mutation(module: Module, name: str, value: Value) -> str | None:
-    """``COUNT["n"] += 1`` inside a function changes what the module-level container holds."""
-    if not any(isinstance(option, (Mapping, Sequence)) for option in options(value)):
-        return None
-    for info, node in module.uses.item_stores.get(name, []):
-        return f"`{name}` is changed in {info.qualname} ({module.display}:{node.lineno})"  # type: ignore[attr-defined]
-    return None
+#: methods that change how long a list is, and tensor methods that write another value into a tensor
+GROWING = ("append", "extend", "insert", "pop", "popleft", "appendleft", "remove", "clear", "add", "discard", "update")
+IN_PLACE = (
+    "copy_",
+    "fill_",
+    "zero_",
+    "add_",
+    "sub_",
+    "mul_",
+    "div_",
+    "set_",
+    "random_",
+    "uniform_",
+    "normal_",
+    "clamp_",
+)
+
+
+def _called_on(call: ast.Call, name: str) -> bool:
+    """``name.append(...)``, ``name[:n].copy_(...)``."""
+    if not isinstance(call.func, ast.Attribute):
+        return False
+    owner = call.func.value
+    while isinstance(owner, ast.Subscript):
+        owner = owner.value
+    return isinstance(owner, ast.Name) and owner.id == name

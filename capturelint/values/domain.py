@@ -12,6 +12,7 @@ from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from capturelint.model import Confidence
+from capturelint.values.change import Change, either
 from capturelint.values.immutable import immutable
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Tensor(Value):
     dtype: str | None = None
     rank: int | None = None
     pinned: bool = False
-    changing: str | None = None
+    changing: Change | None = None
     stored: bool = False
     layout: str | None = None
     #: how many elements it has, where that is written out
@@ -94,7 +95,7 @@ class Host(Value):
     """
 
     const: Any = MISSING
-    changing: str | None = None
+    changing: Change | None = None
     shape: bool = False
     kind: str | None = None
 
@@ -127,7 +128,7 @@ class Sequence(Value):
     kind: str = "list"
     items: tuple[Value, ...] | None = None
     element: Value | None = None
-    changing: str | None = None
+    changing: Change | None = None
 
 
 @immutable
@@ -302,7 +303,7 @@ def _merge_tensors(left: Tensor, right: Tensor) -> Value | None:
         dtype=left.dtype if left.dtype == right.dtype else None,
         rank=left.rank if left.rank == right.rank else None,
         pinned=left.pinned and right.pinned,
-        changing=left.changing or right.changing,
+        changing=either(left.changing, right.changing),
         stored=left.stored and right.stored,
         layout=left.layout or right.layout,
         count=left.count if left.count == right.count else None,
@@ -313,7 +314,7 @@ def _merge_hosts(left: Host, right: Host) -> Value | None:
     if left.is_none or right.is_none or (isinstance(left.const, str) and isinstance(right.const, str)):
         return None
     return Host(
-        changing=left.changing or right.changing,
+        changing=either(left.changing, right.changing),
         shape=left.shape and right.shape,
         kind=left.kind if left.kind == right.kind else None,
         why=left.why,
@@ -327,10 +328,10 @@ def _merge_sequences(left: Sequence, right: Sequence) -> Value:
                 return full  # `tuple` as an annotation says nothing of what is inside
     if left.items is not None and right.items is not None and len(left.items) == len(right.items):
         joined = tuple(join(a, b) for a, b in zip(left.items, right.items, strict=True))
-        return Sequence(left.kind, joined, None, left.changing or right.changing, why=left.why)
+        return Sequence(left.kind, joined, None, either(left.changing, right.changing), why=left.why)
     inside = (*(left.items or ()), left.element, *(right.items or ()), right.element)
     element = join(*inside) if any(each is not None for each in inside) else None
-    return Sequence(left.kind, None, element, left.changing or right.changing, why=left.why)
+    return Sequence(left.kind, None, element, either(left.changing, right.changing), why=left.why)
 
 
 def _merge_mappings(left: Mapping, right: Mapping) -> Value:
@@ -404,18 +405,32 @@ def is_none(value: Value | None) -> bool:
     return isinstance(value, Host) and value.is_none
 
 
-def changing_reason(value: Value | None) -> str | None:
+def changing_reason(value: Value | None) -> Change | None:
     """Why a host value can differ between capture and replay, or None where it cannot as far as is known."""
+    found: Change | None = None
     for option in options(value):
-        if isinstance(option, (Host, Sequence)) and option.changing:
-            return option.changing
-        if isinstance(option, Tensor) and option.device is Device.HOST and option.changing:
-            return option.changing
-        if isinstance(option, Sequence) and option.items:
+        if isinstance(option, Tensor):
+            found = either(found, option.changing if option.device is Device.HOST else None)
+        elif isinstance(option, (Host, Sequence)) and option.changing:
+            found = either(found, option.changing)
+        elif isinstance(option, Sequence) and option.items:
             for item in option.items:
-                if reason := changing_reason(item):
-                    return reason
-    return None
+                found = either(found, changing_reason(item))
+    return found
+
+
+def changed(value: Value, change: Change) -> Value:
+    """A host value (or a container of some) that can differ between replays."""
+    if isinstance(value, Host) and not value.is_none:
+        return replace(value, changing=either(value.changing, change), const=MISSING)
+    if isinstance(value, Tensor) and value.device is Device.HOST:
+        return replace(value, changing=either(value.changing, change))
+    if isinstance(value, Mapping):
+        items = tuple((key, changed(item, change)) for key, item in value.items)
+        return Mapping(items, changed(value.element, change) if value.element else None)
+    if isinstance(value, Sequence):
+        return replace(value, changing=either(value.changing, change))
+    return value
 
 
 def without_none(value: Value) -> Value:

@@ -33,6 +33,7 @@ from capturelint.values.domain import (
 from capturelint.values.facts import Context, span_of
 from capturelint.values.frame import Arguments, Frame
 from capturelint.values.lazy import Binding, LazyScope
+from capturelint.values.replays import Replays
 from capturelint.values.scope import Scope
 from capturelint.values.sites import Site
 from capturelint.values.solver import Solver
@@ -87,6 +88,11 @@ class Engine:
     _mro: dict[ClassInfo, list[ClassInfo | str]] = field(default_factory=dict)
     #: where the arguments of a function that is looked at on its own come from
     given_by: dict[FunctionInfo, dict[CallFrame, FunctionInfo | None]] = field(default_factory=dict)
+    #: what runs around replays
+    replays: Replays = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.replays = Replays(self)
 
     # -- names -------------------------------------------------------------------------------------------------------
 
@@ -152,7 +158,7 @@ class Engine:
 
         if isinstance(value, (Function, ClassValue, ModuleValue, External)):
             return value  # definitions and imports: most names, and their modules need not be searched for stores
-        return changing.global_value(self, module, name, value)
+        return changing.of_global(self, module, name, value)
 
     def _from_star(self, module: Module, star: ImportedName, name: str) -> Value | None:
         path, _, dotted = self.project.resolve_import(ImportedName(star.module, None, star.level), module)

@@ -8,6 +8,7 @@ from typing import Any
 
 from capturelint.model import Confidence
 from capturelint.values import attributes, dunder, host_comparisons, narrowing
+from capturelint.values.change import either
 from capturelint.values.domain import (
     MISSING,
     NONE,
@@ -48,7 +49,10 @@ def truth(node: ast.expr, frame: Frame) -> bool | None:
     """Evaluates a test; its truth where that is known at capture. A device tensor here is somebody's hazard."""
     value = evaluate(node, frame)
     known = truth_of(value, node, frame)
-    return known if known is not None else flag(node, value, frame)
+    known = known if known is not None else flag(node, value, frame)
+    if known is None and frame.context is not None:
+        frame.context.note_undecided(node, value)
+    return known
 
 
 def flag(node: ast.expr, value: Value, frame: Frame) -> bool | None:
@@ -226,10 +230,13 @@ def _compared(node: ast.Compare, operator: ast.cmpop, left: Value, right: Value,
         host_comparisons.membership(node, left, right, frame)
         known = _contains(left, right)
         if known is None:
-            return Host(changing=changing_reason(left) or changing_reason(right), kind="bool")
+            inside = changing_reason(right)
+            return Host(changing=either(changing_reason(left), inside and inside.by_others()), kind="bool")
         return Host(const=known is isinstance(operator, ast.In), kind="bool")
     if isinstance(operator, (ast.Eq, ast.NotEq)):
         host_comparisons.compares(node, left, right, frame)
+    if changing_reason(left) or changing_reason(right):
+        frame.candidate(node)
     own = dunder.comparison(operator, left, right, node, frame)
     return own if own is not None else comparison(operator, left, right)
 
@@ -258,12 +265,7 @@ def _conditional(node: ast.IfExp, frame: Frame) -> Value:
             found.append(evaluate(branch, frame))
             restore()
             frame.confidence = confidence
-    value = join(*found)
-    if known is None and frame.context is not None:
-        reason = changing_reason(frame.context.values.get(_span(node.test)))
-        if reason is not None and isinstance(value, Host):
-            return Host(changing=reason, kind=value.kind)
-    return value
+    return join(*found)
 
 
 def _subscript(node: ast.Subscript, frame: Frame) -> Value:
@@ -341,7 +343,9 @@ def _comprehension(node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.Dic
         source = evaluate(generator.iter, inner)
         if device_confidence(source) is not None:
             frame.candidate(generator.iter)
-        changing = changing or changing_reason(source)
+        changing = either(changing, changing_reason(source))
+        if frame.context is not None:
+            frame.context.note_undecided(generator.iter, source)
         narrowing.bind_target(generator.target, items_of(source, generator.iter, inner), inner)
         for test in generator.ifs:
             truth(test, inner)

@@ -107,6 +107,8 @@ class Context:
     indexes: dict[NodeSpan, tuple[Effect, ...]] = field(default_factory=dict)
     stores: dict[NodeSpan, StoreFact] = field(default_factory=dict)
     candidates: set[NodeSpan] = field(default_factory=set)
+    #: tests, subjects and loops that changing host state decides
+    undecided: set[NodeSpan] = field(default_factory=set)
     unresolved: dict[NodeSpan, str] = field(default_factory=dict)
     #: attributes read, as (site, name), and enclosing names read; for the life of the graph
     attributes_read: set[tuple[object, str]] = field(default_factory=set)
@@ -142,6 +144,17 @@ class Context:
         """How sure it can be that code on a line runs at capture."""
         doubted = any(first <= line <= last for first, last in self.doubtful)
         return Confidence.POSSIBLE if doubted else Confidence.CERTAIN
+
+    @property
+    def is_call(self) -> bool:
+        """Whether the function was called: a region's own block stands in a function that is not captured itself."""
+        return self.node is getattr(self.function, "node", None)
+
+    def note_undecided(self, node: ast.AST, value: Value) -> None:
+        """A branch or a loop on ``value``, whose outcome is not known."""
+        if changing_reason(value) is not None:
+            self.undecided.add(span_of(node))
+            self.candidate(node)
 
     def candidate(self, node: ast.AST) -> None:
         self.candidates.add(span_of(node))

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from capturelint.model import Confidence
 from capturelint.values import dunder
+from capturelint.values.change import either
 from capturelint.values.domain import (
     MISSING,
     UNKNOWN,
@@ -39,6 +40,8 @@ def read_item(node: ast.Subscript, frame: Frame) -> Value:
     """``base[index]`` as an expression."""
     base = evaluate(node.value, frame)
     index = evaluate(node.slice, frame)
+    if changing_reason(index) is not None:
+        frame.candidate(node)
     if frame.context is not None:
         effects = list(_read_effects(base, node.slice, index, frame))
         frame.context.record_effects(node, tuple(effects), frame.confidence)
@@ -66,7 +69,7 @@ def _item(base: Value, index_node: ast.expr, index: Value, frame: Frame) -> Valu
     if isinstance(base, External):
         return base  # a subscripted class: list[int]
     if isinstance(base, Host) and base.const is not None:
-        return Host(changing=base.changing or changing_reason(index))
+        return Host(changing=either(base.changing, changing_reason(index)))
     return UNKNOWN
 
 
@@ -77,7 +80,7 @@ def _sequence_item(base: Sequence, index_node: ast.expr, index: Value) -> Value:
         if -len(base.items) <= index.const < len(base.items):
             return base.items[index.const]
     value = element_of(base)
-    reason = changing_reason(index) or base.changing
+    reason = either(base.changing, changing_reason(index))
     if reason is not None and isinstance(value, Host):
         return replace(value, changing=reason)
     return value
@@ -207,6 +210,8 @@ def write_item(target: ast.Subscript, value: Value, frame: Frame, *, augmented: 
     """``base[index] = value``; inside regions the effects are recorded at the target."""
     base = _written(target.value, frame)
     index = evaluate(target.slice, frame)
+    if changing_reason(index) is not None or changing_reason(value) is not None:
+        frame.candidate(target)
     if frame.context is None:
         return
     dunder.call_method(base, "__setitem__", (index, value), target, frame)

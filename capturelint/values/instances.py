@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
 from capturelint.project.definitions import ClassInfo, FunctionInfo, walk_own
-from capturelint.values import annotated, arguments, changing, hierarchy
+from capturelint.values import annotated, arguments, changing, hierarchy, writes
 from capturelint.values.domain import (
     MISSING,
     UNKNOWN,
@@ -25,6 +25,7 @@ from capturelint.values.domain import (
     Union,
     Unknown,
     Value,
+    changed,
     element_of,
     is_none,
     join,
@@ -144,10 +145,10 @@ def _stored(engine: Engine, value: Instance, name: str) -> Value:
     for cls in entries:
         for method, call in cls.attribute_mutations(name):
             result = _mutated(engine, method_scope(engine, value, method), result, call)
-            grows = changing.growth_reason(method, name, call)
+            grows = changing.of_growth(engine, method, name, call)
             if grows is not None:
-                result = join(*(replace(o, changing=grows) if isinstance(o, Sequence) else o for o in options(result)))
-    return _marked(engine, site, name, result if result is not None else UNKNOWN, outside)
+                result = join(*(changed(o, grows) if isinstance(o, Sequence) else o for o in options(result)))
+    return _marked(engine, value, name, result if result is not None else UNKNOWN, outside)
 
 
 def method_scope(engine: Engine, value: Instance, method: FunctionInfo) -> LazyScope:
@@ -321,20 +322,47 @@ def _inherited(engine: Engine, value: Instance, name: str) -> Value:
     return BoundExternal(f"?.{name}", value) if name in ("__class__",) else Unknown()
 
 
-def _marked(engine: Engine, site: Site, name: str, value: Value, outside: list[tuple[FunctionInfo, ast.AST]]) -> Value:
+def _marked(
+    engine: Engine, owner: Instance, name: str, value: Value, outside: list[tuple[FunctionInfo, ast.AST]]
+) -> Value:
     """Tensors stored in attributes existed before the region; host values set outside construction can change."""
+    site = owner.site
     is_module = hierarchy.is_module(engine, site.cls)
-    reason = None if site.passed or site.of_one_call else changing.attribute_reason(name, outside)
+    fleeting = site.of_one_call or (site.passed and site.cls.is_dataclass)
     marked: list[Value] = []
     for option in options(value):
         if isinstance(option, Instance):
             option.site.held = True
         if isinstance(option, Tensor):
-            marked.append(replace(option, stored=True, changing=option.changing or reason))
-        elif isinstance(option, Host) and reason and not option.is_none:
-            marked.append(replace(option, const=MISSING, changing=reason))
-        elif isinstance(option, ExternalInstance) and option.cls == "torch.nn.Parameter" and is_module:
-            marked.append(Tensor(device=Device.DEVICE, confidence=Confidence.LIKELY, stored=True))
-        else:
-            marked.append(option)
+            option = replace(option, stored=True)
+        if isinstance(option, ExternalInstance) and option.cls == "torch.nn.Parameter" and is_module:
+            option = Tensor(device=Device.DEVICE, confidence=Confidence.LIKELY, stored=True)
+        marked.append(option if fleeting else _as_state(engine, owner, name, option, outside))
     return join(*marked)
+
+
+def _as_state(
+    engine: Engine, owner: Instance, name: str, value: Value, outside: list[tuple[FunctionInfo, ast.AST]]
+) -> Value:
+    """What an attribute holds, with the reasons why another pass may find something else there."""
+    if isinstance(value, Host) and not value.is_none:
+        change = changing.of_attribute(engine, name, [*outside, *writes.from_elsewhere(engine, owner, name)])
+    elif isinstance(value, Tensor) and value.device is Device.HOST:
+        change = changing.of_attribute(engine, name, [*outside, *writes.into_tensor(engine, owner, name)])
+    elif isinstance(value, Mapping):
+        return _items_as_state(engine, owner, name, value)
+    else:
+        return value
+    return changed(value, change) if change is not None else value
+
+
+def _items_as_state(engine: Engine, owner: Instance, name: str, value: Mapping) -> Value:
+    """Each entry of a dictionary has the reasons of the writes to its own key, or to keys that are not known."""
+    found = list(writes.into_container(engine, owner, name))
+    if not any(isinstance(item, Host) for _, item in value.items) or not found:
+        return value
+    items: list[tuple[object, Value]] = []
+    for key, item in value.items:
+        change = changing.of_attribute(engine, name, [write for at, write in found if at is MISSING or at == key])
+        items.append((key, changed(item, change) if change is not None else item))
+    return replace(value, items=tuple(items))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
 from capturelint.values import dunder, narrowing
+from capturelint.values.change import Source, because, either
 from capturelint.values.domain import (
     HOST,
     MISSING,
@@ -28,6 +30,7 @@ from capturelint.values.domain import (
     Tensor,
     Unknown,
     Value,
+    changed,
     changing_reason,
     device_confidence,
     element_of,
@@ -38,6 +41,7 @@ from capturelint.values.domain import (
 )
 from capturelint.values.facts import Effect
 from capturelint.values.frame import Arguments, Frame
+from capturelint.values.scope import Scope
 from capturelint.values.special_forms import element_of_mapping
 
 if TYPE_CHECKING:
@@ -129,7 +133,7 @@ def _range(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame
             sure = device_confidence(value)
             if sure is not None:
                 frame.context.record_effects(node, (Effect("loop-bound", sure, "", "stop"),), frame.confidence)
-    changing = next(filter(None, (changing_reason(value) for value in given.positional)), None)
+    changing = reduce(either, (changing_reason(value) for value in given.positional), None)
     if any(isinstance(option, Read) for value in given.positional for option in options(value)):
         return Sequence("range", None, Host(kind="int"))
     fixed = all(isinstance(v, Host) and (v.shape or v.const is not MISSING) for v in given.positional)
@@ -154,6 +158,29 @@ def _elementwise(kind: str) -> Handler:
         return Sequence(kind, None, element_of(value))
 
     return handler
+
+
+def _next(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value | None:
+    """``next(iterator)``: another element at each call where the iterator is kept from one pass to the next."""
+    if not given.positional:
+        return UNKNOWN
+    asked = node.args[0] if isinstance(node, ast.Call) and node.args else None
+    value = join(element_of(given.positional[0]), *given.positional[1:])
+    if frame.in_region and asked is not None and _is_kept(asked, frame):
+        reason = f"`next({frame.module.segment(asked)})` gives another value at each call"
+        return join(*(changed(option, because(reason, source=Source.CALL)) for option in options(value)))
+    return value
+
+
+def _is_kept(node: ast.expr, frame: Frame) -> bool:
+    """An attribute, or a name that is bound outside of the region's code."""
+    if isinstance(node, ast.Attribute):
+        return True
+    return isinstance(node, ast.Name) and not isinstance(frame.scope.holder_of(node.id), Scope)
+
+
+def _count(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    return Sequence("generator", None, Host(kind="int"))
 
 
 def _zip(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
@@ -264,7 +291,7 @@ def _compare_keys(element: Value, given: Arguments, node: ast.AST, frame: Frame)
 
 def _extreme(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     values = given.positional if len(given.positional) > 1 else (element_of(given.positional[0]),) if given.all else ()
-    reason = next(filter(None, (changing_reason(value) for value in values)), None)
+    reason = reduce(either, (changing_reason(value) for value in values), None)
     joined = join(*values)
     _compare_keys(joined, given, node, frame)
     if reason is not None and isinstance(joined, Host):
@@ -380,6 +407,9 @@ _RESULTS: dict[str, Handler] = {
     "builtins.sorted": _sorted,
     "builtins.reversed": _elementwise("list"),
     "builtins.iter": _elementwise("generator"),
+    "builtins.next": _next,
+    "itertools.count": _count,
+    "itertools.cycle": _elementwise("generator"),
     "builtins.zip": _zip,
     "builtins.enumerate": _enumerate,
     "builtins.map": _map,

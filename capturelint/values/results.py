@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from capturelint.model import Confidence
 from capturelint.rulebook.op_spec import OpSpec, Returns
 from capturelint.values import devices
+from capturelint.values.change import Change, Source, because
 from capturelint.values.domain import (
     HOST,
     NONE,
@@ -25,6 +26,7 @@ from capturelint.values.domain import (
     Tensor,
     Unknown,
     Value,
+    changed,
     join,
     options,
     tensors,
@@ -95,10 +97,33 @@ def _result(
             if bound.get("device") is None and frame.default_device is not Device.DEVICE:
                 named = (*named, ("<made in region>", Host(const=True)))
         return ExternalInstance(returns.target, named)
-    return _plain(returns, spec)
+    if kind in ("changing", "environment"):
+        return _from_outside(kind, spec, frame)
+    return _plain(returns)
 
 
-def _plain(returns: Returns, spec: OpSpec) -> Value:
+def _from_outside(kind: str, spec: OpSpec, frame: Frame | None) -> Value:
+    """A clock, chance, the environment. What code outside regions keeps of them stays as it is."""
+    if frame is None or not frame.in_region:
+        return HOST
+    if kind == "environment":
+        reason = f"`{spec.name}` gives what the environment says at the time"
+        return Host(changing=because(reason, Confidence.POSSIBLE, Source.ENVIRONMENT))
+    return Host(changing=_new_each_time(spec))
+
+
+def _new_each_time(spec: OpSpec) -> Change:
+    return because(f"`{spec.name}` gives another value at each call", source=Source.CALL)
+
+
+def drawn(spec: OpSpec, value: Value, frame: Frame) -> Value:
+    """Random numbers of the CPU's generator are host values; on the device the generator's state is replayed on."""
+    if not spec.random or not frame.in_region:
+        return value
+    return join(*(changed(option, _new_each_time(spec)) for option in options(value)))
+
+
+def _plain(returns: Returns) -> Value:
     kind = returns.kind
     if kind == "host-tensor":
         return Tensor(device=Device.HOST, dtype=returns.dtype)
@@ -110,8 +135,6 @@ def _plain(returns: Returns, spec: OpSpec) -> Value:
         return DType()
     if kind == "none":
         return NONE
-    if kind == "changing":
-        return Host(changing=f"`{spec.name}` gives another value at each call")
     if kind == "module":
         assert returns.target is not None
         return External(returns.target)

@@ -10,6 +10,7 @@ from typing import Any
 from capturelint.model import Confidence
 from capturelint.project.module import imported_names
 from capturelint.values import dunder, memo, narrowing
+from capturelint.values.change import either
 from capturelint.values.domain import (
     MISSING,
     ClassValue,
@@ -158,6 +159,8 @@ def _augmented(node: ast.AugAssign, frame: Frame) -> None:
     from capturelint.values.tensor_math import arithmetic
 
     value = evaluate(node.value, frame)
+    if changing_reason(value) is not None:
+        frame.candidate(node)
     if isinstance(node.target, ast.Subscript):
         from capturelint.values.indexing import write_item
 
@@ -171,7 +174,9 @@ def _augmented(node: ast.AugAssign, frame: Frame) -> None:
         own = dunder.binary(node.op, before, value, node.target, frame)
     result = before if _in_place(before) and not rebinds else own or arithmetic(node.op, before, value)
     if isinstance(result, Host):
-        result = replace(result, changing=result.changing or changing_reason(before) or changing_reason(value))
+        result = replace(
+            result, changing=either(result.changing, either(changing_reason(before), changing_reason(value)))
+        )
     if isinstance(node.target, ast.Name):
         narrowing.bind_target(node.target, result, frame)
     elif isinstance(node.target, ast.Attribute):
@@ -208,28 +213,15 @@ def _if(node: ast.If, frame: Frame) -> None:
         execute(body, frame)
         frame.confidence = confidence
         ends.append(scope.names)
-    if len(ends) == 2 and known is None:
-        _taint(node, ends, frame)
     scope.names = ends[0] if len(ends) == 1 else join_names(ends[0], ends[1])
-
-
-def _taint(node: ast.If, ends: list[dict[str, Value] | None], frame: Frame) -> None:
-    """Host values that depend on which side of a changing test was taken change with it."""
-    if frame.context is None or ends[0] is None or ends[1] is None:
-        return
-    reason = changing_reason(frame.context.values.get(span_of(node.test)))
-    if reason is None:
-        return
-    for name in ends[0].keys() & ends[1].keys():
-        left, right = ends[0][name], ends[1][name]
-        if left is not right and isinstance(left, Host) and isinstance(right, Host) and left != right:
-            ends[0][name] = Host(changing=reason, kind=left.kind)
 
 
 def _for(node: ast.For | ast.AsyncFor, frame: Frame) -> None:
     source = evaluate(node.iter, frame)
     if device_confidence(source) is not None:
         frame.candidate(node.iter)
+    if frame.context is not None:
+        frame.context.note_undecided(node.iter, source)
     item = items_of(source, node.iter, frame)
     _loop(node.body, frame, lambda: store(node.target, item, node, frame))
     execute(node.orelse, frame)
@@ -381,6 +373,8 @@ def _match(node: ast.Match, frame: Frame) -> None:
     subject = evaluate(node.subject, frame)
     if device_confidence(subject) is not None:
         frame.candidate(node.subject)
+    if frame.context is not None:
+        frame.context.note_undecided(node.subject, subject)
     before, end = scope.names, None
     exhaustive = False
     for case in node.cases:

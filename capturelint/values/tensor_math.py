@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from capturelint.model import Confidence
+from capturelint.values.change import either
 from capturelint.values.domain import (
     MISSING,
     UNKNOWN,
@@ -56,7 +57,7 @@ def _arithmetic(op: ast.operator, left: Value, right: Value) -> Value:
         return combined((left, right), dtype=_dtype(op, left, right))
     if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(op, ast.Add):
         if left.items is not None and right.items is not None:
-            return Sequence(left.kind, left.items + right.items, changing=left.changing or right.changing)
+            return Sequence(left.kind, left.items + right.items, changing=either(left.changing, right.changing))
         from capturelint.values.domain import element_of
 
         return Sequence(left.kind, None, join(element_of(left), element_of(right)))
@@ -85,13 +86,15 @@ def _arithmetic(op: ast.operator, left: Value, right: Value) -> Value:
     if (isinstance(left, Host) and isinstance(right, Unknown)) or (
         isinstance(left, Unknown) and isinstance(right, Host)
     ):
-        reason = changing_reason(left) or changing_reason(right)
+        reason = either(changing_reason(left), changing_reason(right))
         return Host(changing=reason) if reason else UNKNOWN
     return UNKNOWN
 
 
 def _host(op: ast.operator, left: Host, right: Host) -> Host:
-    changing = left.changing or right.changing
+    changing = either(left.changing, right.changing)
+    if changing is not None and isinstance(op, ast.Mod):
+        changing = changing.cycling()
     kind = left.kind if left.kind == right.kind else ("float" if isinstance(op, ast.Div) else None)
     shape = (left.shape or right.shape) and not changing
     fold = _ARITHMETIC.get(type(op))
@@ -155,7 +158,7 @@ def _comparison(op: ast.cmpop, left: Value, right: Value) -> Value:
             return Host(const=(left.device is right.device) is isinstance(op, ast.Eq), kind="bool")
         return Host(kind="bool")
     if isinstance(left, Host) and isinstance(right, Host):
-        changing = changing_reason(left) or changing_reason(right)
+        changing = either(changing_reason(left), changing_reason(right))
         if changing is None and left.const is not MISSING and right.const is not MISSING:
             try:
                 return Host(const=bool(_COMPARISONS[type(op)](left.const, right.const)), kind="bool")
@@ -165,7 +168,9 @@ def _comparison(op: ast.cmpop, left: Value, right: Value) -> Value:
             return Host(kind="bool")
         return Host(changing=changing, shape=left.shape and right.shape, kind="bool")
     return (
-        Host(changing=changing_reason(left) or changing_reason(right), kind="bool") if _known(left, right) else UNKNOWN
+        Host(changing=either(changing_reason(left), changing_reason(right)), kind="bool")
+        if _known(left, right)
+        else UNKNOWN
     )
 
 
@@ -187,7 +192,7 @@ def combined(values: Iterable[Value | None], *, dtype: str | None = None, rank: 
         sure = max((operand.confidence for operand in on_device), key=lambda c: c.rank)
         return Tensor(device=Device.DEVICE, confidence=sure, dtype=dtype, rank=result_rank, why=on_device[0].why)
     if operands and all(operand.device is Device.HOST for operand in operands):
-        changing = next((operand.changing for operand in operands if operand.changing), None)
+        changing = changing_reason(join(*operands, *values))
         sure = min((operand.confidence for operand in operands), key=lambda c: c.rank)
         return Tensor(device=Device.HOST, confidence=sure, dtype=dtype, rank=result_rank, changing=changing)
     return Tensor(device=Device.UNKNOWN, confidence=Confidence.POSSIBLE, dtype=dtype, rank=result_rank)

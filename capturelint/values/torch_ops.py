@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     pass
 
 from capturelint.values.effects import bind, effects_of
-from capturelint.values.results import result_of
+from capturelint.values.results import drawn, result_of
 
 #: what only a tensor has, so that a receiver of unknown type says something by being asked for it
 _TELLING = frozenset({EffectKind.HOST_READ, EffectKind.HOST_COPY, EffectKind.DYNAMIC_SHAPE})
@@ -99,7 +99,7 @@ def call_external(
             return devices.HANDLERS[spelling](bound, given, frame, effects)
     if spec is None:
         return _unlisted(path, receiver, given, node, frame)
-    result = result_of(spec, receiver, bound.all, bound, frame)
+    result = drawn(spec, result_of(spec, receiver, bound.all, bound, frame), frame)
     if spec.name == modes.ANOMALY and frame.in_region:
         frame.anomaly = bool(modes.anomaly(result))  # called, it is on at once; as a context manager, until it ends
     return training.placed(result, bound, node, frame)

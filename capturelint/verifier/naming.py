@@ -108,12 +108,12 @@ def outside(sites: tuple[Site, ...], op: str, switched: Site | None) -> Observat
 
 def frozen_scalar(sites: tuple[Site, ...], op: str, captured: str, now: str, when: str) -> Observation | None:
     text = f"{captured} at capture, {now} at replay: `{op}` got the value by number ({when})"
-    return seen(STALE, sites, text, ("CG601", "CG602", "CG600"))
+    return seen(STALE, sites, text, ("CG601", "CG602", "CG403", "CG202", "CG600"))
 
 
 def frozen_branch(site: Site, captured: str, now: str, when: str) -> Observation | None:
     text = f"frozen branch: {captured} at capture, {now} in an eager run now ({when})"
-    return seen(STALE, (site,), text, ("CG303", "CG600"))
+    return seen(STALE, (site,), text, ("CG303", "CG304", "CG600"))
 
 
 def line_word(line: int) -> str:

@@ -1,0 +1,96 @@
+"""Who writes an object's state: through other names for it, into tensors in place, into items of containers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from capturelint.project.definitions import FunctionInfo
+from capturelint.project.module import Module
+from capturelint.values.changing import GROWING, IN_PLACE, Write
+from capturelint.values.domain import MISSING, Host, Instance, Value, options
+
+if TYPE_CHECKING:
+    from capturelint.values.engine import Engine
+
+#: a name that is mentioned in more files says too little of whose attribute it is
+_MAX_FILES = 24
+_CONSTRUCTORS = ("__init__", "__post_init__", "__new__", "setup", "__attrs_post_init__")
+
+
+def from_elsewhere(engine: Engine, value: Instance, name: str) -> Iterator[Write]:
+    """``runner.limit = ...`` where ``runner`` is such an object: assignments that the class itself does not show."""
+    for module in _modules(engine, name):
+        for holder, statement, receiver in module.uses.attribute_stores.get(name, ()):
+            if holder is None or (isinstance(receiver, ast.Name) and receiver.id in ("self", "cls")):
+                continue
+            if _is_it(engine, module, holder, receiver, value):
+                yield holder, statement
+
+
+def into_tensor(engine: Engine, value: Instance, name: str) -> Iterator[Write]:
+    """``self.lens.copy_(...)``, ``self.lens[:n] = ...``: the tensor stays, what it holds does not."""
+    for module in _modules(engine, name):
+        for method in IN_PLACE:
+            for holder, call in module.calls_named(method):
+                owner = _owner(call.func, name)
+                if holder is not None and owner is not None and _writes(engine, module, holder, owner, value):
+                    yield holder, call
+        for holder, statement, target in module.uses.attribute_items.get(name, ()):
+            assert isinstance(target.value, ast.Attribute)
+            if holder is not None and _writes(engine, module, holder, target.value.value, value):
+                yield holder, statement
+
+
+def into_container(engine: Engine, value: Instance, name: str) -> Iterator[tuple[object, Write]]:
+    """``self.state["n"] += 1``: the key (MISSING where it is not known) with each write."""
+    for module in _modules(engine, name):
+        for holder, statement, target in module.uses.attribute_items.get(name, ()):
+            assert isinstance(target.value, ast.Attribute)
+            if holder is None or not _writes(engine, module, holder, target.value.value, value):
+                continue
+            scope = engine.function_scope(holder, engine.receiver_of(holder))
+            key = engine.evaluate_in(scope, target.slice)
+            yield (key.const if isinstance(key, Host) else MISSING), (holder, statement)
+
+
+def growing(engine: Engine, value: Instance, name: str) -> Iterator[Write]:
+    """``self.requests.pop()``, ``runner.requests.append(r)``: another length."""
+    for module in _modules(engine, name):
+        for method in GROWING:
+            for holder, call in module.calls_named(method):
+                owner = _owner(call.func, name)
+                if holder is not None and owner is not None and _writes(engine, module, holder, owner, value):
+                    yield holder, call
+
+
+def _modules(engine: Engine, name: str) -> list[Module]:
+    files = engine.project.search.mentioning(name)
+    return engine.project.modules(files, _MAX_FILES)
+
+
+def _owner(func: ast.expr, name: str) -> ast.expr | None:
+    """``runner`` of ``runner.lens[:n].copy_``."""
+    owner = func.value if isinstance(func, ast.Attribute) else None
+    while isinstance(owner, ast.Subscript):
+        owner = owner.value
+    return owner.value if isinstance(owner, ast.Attribute) and owner.attr == name else None
+
+
+def _writes(engine: Engine, module: Module, holder: FunctionInfo, receiver: ast.expr, value: Instance) -> bool:
+    return holder.name not in _CONSTRUCTORS and _is_it(engine, module, holder, receiver, value)
+
+
+def _is_it(engine: Engine, module: Module, holder: FunctionInfo, receiver: ast.expr, value: Instance) -> bool:
+    scope = engine.function_scope(holder, engine.receiver_of(holder))
+    owner: Value = engine.evaluate_in(scope, receiver)
+    return any(isinstance(option, Instance) and _related(engine, option, value) for option in options(owner))
+
+
+def _related(engine: Engine, owner: Instance, value: Instance) -> bool:
+    if owner.site is value.site:
+        return True
+    if not (owner.site.generic or value.site.generic):
+        return False  # two objects that are told apart
+    return owner.site.cls in engine.mro(value.site.cls) or value.site.cls in engine.mro(owner.site.cls)
