@@ -39,7 +39,17 @@ def of_attribute(engine: Engine, name: str, writes: list[Write]) -> Change | Non
     if engine.replays.is_key(name):
         return None  # a graph is captured for each of its values
     causes = [cause for method, node in writes if (cause := _cause(engine, name, method, node)) is not None]
+    if _latches(writes):
+        causes = [cause for cause in causes if cause.function is not None and engine.replays.near(cause.function)]
     return of_causes(causes)
+
+
+def _latches(writes: list[Write]) -> bool:
+    """Whether all code that assigns it says the same word: ``self.verified = True``, which holds from then on."""
+    values = [getattr(node, "value", None) for _, node in writes]
+    return len({ast.dump(each) for each in values if isinstance(each, ast.Constant)}) == 1 and all(
+        isinstance(each, ast.Constant) for each in values
+    )
 
 
 def _cause(engine: Engine, name: str, function: FunctionInfo, node: ast.AST) -> Cause | None:
