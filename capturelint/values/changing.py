@@ -46,6 +46,8 @@ def of_attribute(engine: Engine, name: str, writes: list[Write]) -> Change | Non
 
 def _latches(writes: list[Write]) -> bool:
     """Whether all code that assigns it says the same word: ``self.verified = True``, which holds from then on."""
+    if not all(isinstance(node, (ast.Assign, ast.AnnAssign)) for _, node in writes):
+        return False
     values = [getattr(node, "value", None) for _, node in writes]
     return len({ast.dump(each) for each in values if isinstance(each, ast.Constant)}) == 1 and all(
         isinstance(each, ast.Constant) for each in values
