@@ -12,6 +12,7 @@ from capturelint.values.domain import UNKNOWN, Value, changing_reason, join
 if TYPE_CHECKING:
     from capturelint.project.definitions import ClassInfo, FunctionInfo
     from capturelint.project.module import Module
+    from capturelint.values.host_writes import HostWrite
 
 #: line, column, end line, end column as ``ast`` counts them: columns from 0, in UTF-8 bytes
 NodeSpan = tuple[int, int, int, int]
@@ -106,6 +107,8 @@ class Context:
     calls: dict[NodeSpan, CallFact] = field(default_factory=dict)
     indexes: dict[NodeSpan, tuple[Effect, ...]] = field(default_factory=dict)
     stores: dict[NodeSpan, StoreFact] = field(default_factory=dict)
+    #: host state that is changed here for a later pass to find
+    writes: dict[NodeSpan, HostWrite] = field(default_factory=dict)
     candidates: set[NodeSpan] = field(default_factory=set)
     #: tests, subjects and loops that changing host state decides
     undecided: set[NodeSpan] = field(default_factory=set)

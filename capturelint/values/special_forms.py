@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from capturelint.values import hierarchy
+from capturelint.values import hierarchy, host_writes
 from capturelint.values.domain import (
     MISSING,
     UNKNOWN,
@@ -35,6 +35,7 @@ def special_form(node: ast.Call, callee: Value, frame: Frame) -> Value | None:
     if isinstance(callee, External) and callee.path == "builtins.super":
         return _super(node, frame)
     if isinstance(callee, BoundExternal) and isinstance(callee.receiver, (Sequence, Mapping)):
+        host_writes.note_call(node, callee.receiver, frame)
         return _container_method(node, callee, frame)
     if isinstance(callee, (External, BoundExternal)) and callee.path in _INDEXING:
         return _indexing_call(node, callee, frame)

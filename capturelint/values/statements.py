@@ -9,7 +9,7 @@ from typing import Any
 
 from capturelint.model import Confidence
 from capturelint.project.module import imported_names
-from capturelint.values import dunder, memo, narrowing
+from capturelint.values import dunder, host_writes, memo, narrowing
 from capturelint.values.change import either
 from capturelint.values.domain import (
     MISSING,
@@ -25,6 +25,7 @@ from capturelint.values.domain import (
     changing_reason,
     device_confidence,
     element_of,
+    join,
     options,
 )
 from capturelint.values.elsewhere import branch_is_elsewhere, rest_is_elsewhere
@@ -86,6 +87,7 @@ def _assign(node: ast.Assign, frame: Frame) -> None:
     frame.confidence = confidence
     for target in node.targets:
         store(target, value, node, frame)
+        host_writes.note_assigned(target, value, node, frame)
 
 
 def _annotated(node: ast.AnnAssign, frame: Frame) -> None:
@@ -165,9 +167,11 @@ def _augmented(node: ast.AugAssign, frame: Frame) -> None:
         from capturelint.values.indexing import write_item
 
         write_item(node.target, value, frame, augmented=True)
+        host_writes.note_augmented(node, _held(node.target, frame), value, frame)
         return
     load: ast.expr = ast.copy_location(_as_load(node.target), node.target)
     before = evaluate(load, frame)
+    host_writes.note_augmented(node, before, value, frame)
     rebinds = isinstance(node.op, ast.MatMult)  # tensors have no in-place `@=`
     own = dunder.in_place(node.op, before, value, node.target, frame)
     if own is None:
@@ -181,6 +185,18 @@ def _augmented(node: ast.AugAssign, frame: Frame) -> None:
         narrowing.bind_target(node.target, result, frame)
     elif isinstance(node.target, ast.Attribute):
         _store_attribute(node.target, result, frame, augmented=True)
+
+
+def _held(target: ast.Subscript, frame: Frame) -> Value:
+    """What the item held that is advanced."""
+    held = frame.context.values.get(span_of(target.value)) if frame.context is not None else None
+    found: list[Value] = []
+    for option in options(held):
+        if isinstance(option, Mapping):
+            found.extend((*(item for _, item in option.items), *([option.element] if option.element else ())))
+        elif isinstance(option, (Sequence, Tensor)):
+            found.append(element_of(option))
+    return join(*found)
 
 
 def _in_place(value: Value) -> bool:

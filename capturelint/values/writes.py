@@ -25,7 +25,7 @@ def from_elsewhere(engine: Engine, value: Instance, name: str) -> Iterator[Write
         for holder, statement, receiver in module.uses.attribute_stores.get(name, ()):
             if holder is None or (isinstance(receiver, ast.Name) and receiver.id in ("self", "cls")):
                 continue
-            if _is_it(engine, module, holder, receiver, value):
+            if concerns(engine, module, holder, receiver, value):
                 yield holder, statement
 
 
@@ -79,11 +79,12 @@ def _owner(func: ast.expr, name: str) -> ast.expr | None:
 
 
 def _writes(engine: Engine, module: Module, holder: FunctionInfo, receiver: ast.expr, value: Instance) -> bool:
-    return holder.name not in _CONSTRUCTORS and _is_it(engine, module, holder, receiver, value)
+    return holder.name not in _CONSTRUCTORS and concerns(engine, module, holder, receiver, value)
 
 
-def _is_it(engine: Engine, module: Module, holder: FunctionInfo, receiver: ast.expr, value: Instance) -> bool:
-    scope = engine.function_scope(holder, engine.receiver_of(holder))
+def concerns(engine: Engine, module: Module, holder: FunctionInfo | None, receiver: ast.expr, value: Instance) -> bool:
+    """Whether an expression, in a function or at module level, may stand for an object."""
+    scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
     owner: Value = engine.evaluate_in(scope, receiver)
     return any(isinstance(option, Instance) and _related(engine, option, value) for option in options(owner))
 

@@ -1,0 +1,136 @@
+"""Host state that captured code changes for the next pass to find: counters, and containers that grow.
+
+What is set to the same at each pass needs no replay: the write of capture time stands. What is advanced or appended to
+stops there.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from capturelint.values.change import Source
+from capturelint.values.domain import (
+    Host,
+    Instance,
+    Mapping,
+    Read,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    changing_reason,
+    options,
+)
+from capturelint.values.scope import Scope
+
+if TYPE_CHECKING:
+    from capturelint.values.frame import Frame
+
+#: methods of lists, sets and dictionaries after which another number of things is in them
+GROWING = ("append", "appendleft", "add", "extend", "insert", "update", "setdefault", "pop", "popleft", "remove")
+
+
+@dataclass(frozen=True, slots=True)
+class HostWrite:
+    """``name`` is the attribute or the name that holds the state, ``text`` how the code speaks of it.
+
+    ``owner`` is the object whose attribute it is, None for a name of the module or of an enclosing function.
+    """
+
+    name: str
+    text: str
+    how: str
+    owner: Value | None = None
+
+
+def note_augmented(node: ast.AugAssign, before: Value, value: Value, frame: Frame) -> None:
+    """``self.steps += 1``, ``STATE["n"] += 1``, and ``LOG += [entry]``. A tensor is changed in place, or rebound."""
+    if any(isinstance(option, (Tensor, Instance)) for each in (before, value) for option in options(each)):
+        return
+    grows = any(isinstance(option, Sequence) for option in options(before))
+    _note(node.target, node, "grows" if grows else "is advanced", frame)
+
+
+def note_assigned(target: ast.expr, value: Value, node: ast.stmt, frame: Frame) -> None:
+    """``self.steps = self.steps + 1``, and what a clock or an iterator gave."""
+    if frame.context is None or not all(isinstance(option, (Host, Read, Unknown)) for option in options(value)):
+        return
+    if not any(isinstance(option, (Host, Read)) for option in options(value)):
+        return
+    stored = getattr(node, "value", None)
+    name = ast.dump(_plain(target))
+    carried = stored is not None and any(
+        isinstance(each, (ast.Attribute, ast.Name, ast.Subscript)) and ast.dump(_plain(each)) == name
+        for each in ast.walk(stored)
+    )
+    change = changing_reason(value)
+    if carried:
+        _note(target, node, "is advanced", frame)
+    elif change is not None and change.first.source is Source.CALL:
+        _note(target, node, "is set", frame)
+
+
+def note_call(node: ast.Call, receiver: Value, frame: Frame) -> None:
+    """``self.history.append(entry)``."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr in GROWING:
+        if any(isinstance(option, (Sequence, Mapping)) for option in options(receiver)):
+            how = "grows" if node.func.attr not in ("pop", "popleft", "remove") else "shrinks"
+            _note(node.func.value, node, how, frame)
+
+
+def _note(target: ast.expr, node: ast.AST, how: str, frame: Frame) -> None:
+    context = frame.context
+    if context is None or context.compiled or not context.is_call:
+        return  # dynamo plays side effects back; a region's own block is there to run once
+    text = frame.module.segment(target, 48)
+    holder = target
+    while isinstance(holder, ast.Subscript):
+        holder = holder.value
+    if isinstance(holder, ast.Attribute):
+        from capturelint.values.facts import span_of
+
+        owner = context.values.get(span_of(holder.value))
+        if owner is None or not _lasts(owner):
+            return
+        context.writes[span_of(node)] = HostWrite(holder.attr, text, how, owner)
+        context.candidate(node)
+    elif isinstance(holder, ast.Name) and _is_outer(holder.id, frame):
+        from capturelint.values.facts import span_of
+
+        context.writes[span_of(node)] = HostWrite(holder.id, text, how)
+        context.candidate(node)
+
+
+def _lasts(owner: Value) -> bool:
+    return any(isinstance(option, Instance) and option.site.lasting for option in options(owner))
+
+
+def _is_outer(name: str, frame: Frame) -> bool:
+    """A name of the module, or of a function around this one that has not been called in the region."""
+    scope = frame.scope
+    if not isinstance(scope, Scope):
+        return False
+    if name in scope.global_names:
+        return True
+    holder = scope.holder_of(name)
+    return not isinstance(holder, Scope)
+
+
+def _plain(node: ast.expr) -> ast.expr:
+    """The node as it is read, so that a target compares equal to what reads it."""
+    if isinstance(node, ast.Name):
+        return ast.Name(id=node.id, ctx=ast.Load())
+    if isinstance(node, ast.Attribute):
+        return ast.Attribute(value=_plain(node.value), attr=node.attr, ctx=ast.Load())
+    if isinstance(node, ast.Subscript):
+        return ast.Subscript(value=_plain(node.value), slice=node.slice, ctx=ast.Load())
+    return node
+
+
+def reads(node: ast.AST, write: HostWrite) -> bool:
+    """Whether a node reads what was written, by its name."""
+    if write.owner is None:
+        return isinstance(node, ast.Name) and node.id == write.name and isinstance(node.ctx, ast.Load)
+    return isinstance(node, ast.Attribute) and node.attr == write.name and isinstance(node.ctx, ast.Load)
