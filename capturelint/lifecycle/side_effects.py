@@ -20,7 +20,7 @@ from capturelint.reach import Reach
 from capturelint.values.domain import Instance, Tensor, options, tensors
 from capturelint.values.engine import Engine
 from capturelint.values.facts import Context, NodeSpan
-from capturelint.values.host_writes import HostWrite, reads
+from capturelint.values.host_writes import GROWS, SHRINKS, HostWrite, reads
 from capturelint.values.writes import concerns
 
 _MAX_FILES = 24
@@ -48,7 +48,7 @@ def find(engine: Engine, reaches: list[Reach]) -> Iterator[Around]:
     places: dict[tuple[str, Span], _Place] = {}
     for reach in reaches:
         contexts = [context for context in reach.steps if not context.compiled]
-        renewed = set(_renewed(contexts))
+        renewed = {*_renewed(contexts), *_balanced(contexts)}
         for context in contexts:
             for span, write in context.writes.items():
                 if write.name in renewed or _only_at_capture(context, span):
@@ -79,6 +79,15 @@ def _renewed(contexts: list[Context]) -> Iterator[str]:
             fact_of = context.calls[node]
             if any(callee.endswith((".list.clear", ".dict.clear", ".set.clear")) for callee in fact_of.callees):
                 yield from (write.name for write in context.writes.values())
+
+
+def _balanced(contexts: list[Context]) -> set[str]:
+    """Stacks that captured code pushes to and pops from: they end as they began."""
+    how: dict[str, set[str]] = {}
+    for context in contexts:
+        for write in context.writes.values():
+            how.setdefault(write.name, set()).add(write.how)
+    return {name for name, ways in how.items() if {GROWS, SHRINKS} <= ways}
 
 
 def _within(span: NodeSpan, outer: NodeSpan) -> bool:
@@ -153,8 +162,10 @@ def _as_span(module: Module, span: NodeSpan) -> Span:
 def _report(engine: Engine, place: _Place, captured: set[FunctionInfo | None]) -> Around:
     write = place.write
     module, span, function = place.written
-    reader = _reader(engine, module, span, write, captured)
+    reader, inside = _reader(engine, module, span, write, captured)
     confidence = place.confidence if reader is not None else Confidence.POSSIBLE
+    if write.how == SHRINKS or (write.how == GROWS and inside):
+        confidence = Confidence.POSSIBLE
     reason = f"`{write.name}` {write.how} in {function} ({module.display}:{span[0]})"
     read = f", and {reader} reads it" if reader is not None else ""
     if place.call:
@@ -172,8 +183,8 @@ def _report(engine: Engine, place: _Place, captured: set[FunctionInfo | None]) -
 
 def _reader(
     engine: Engine, home: Module, span: NodeSpan, write: HostWrite, captured: set[FunctionInfo | None]
-) -> str | None:
-    """The function that reads the state, one outside of the region first."""
+) -> tuple[str | None, bool]:
+    """The function that reads the state, one outside of the region first; and whether it is captured itself."""
     inside: str | None = None
     for module in _modules(engine, home, write):
         for function in (*module.all_functions(), None):
@@ -186,8 +197,8 @@ def _reader(
                 if function in captured:
                     inside = inside or where
                 elif function is None or function.name not in _TELLS:
-                    return where
-    return inside
+                    return where, False
+    return inside, True
 
 
 def _own_nodes(module: Module, function: FunctionInfo | None) -> Iterator[ast.AST]:

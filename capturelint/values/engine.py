@@ -137,7 +137,8 @@ class Engine:
     def name(self, name: str, frame: Frame) -> Value:
         found = frame.scope.lookup(name)
         if found is not None:
-            return found
+            holder = frame.scope.holder_of(name) if frame.in_region else None
+            return self._around_region(holder, name, found) if isinstance(holder, LazyScope) else found
         return self.global_name(frame.module, name)
 
     def global_name(self, module: Module, name: str) -> Value:
@@ -152,6 +153,14 @@ class Engine:
         if name in _BUILTIN_NAMES:
             return External(f"builtins.{name}")
         return UNKNOWN
+
+    def _around_region(self, holder: LazyScope, name: str, value: Value) -> Value:
+        """A name that captured code reads of the code around it, which may bind it anew before a replay."""
+        from capturelint.values import locals_after
+
+        if holder.function is None:
+            value = self._with_rebinding(holder.module, name, value)
+        return locals_after.with_changes(self, holder, name, value)
 
     def _with_rebinding(self, module: Module, name: str, value: Value) -> Value:
         from capturelint.values import changing

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 #: methods of lists, sets and dictionaries after which another number of things is in them
 GROWING = ("append", "appendleft", "add", "extend", "insert", "update", "setdefault", "pop", "popleft", "remove")
+_SHRINKING = ("pop", "popleft", "remove")
+#: what happens to the state, as a message says it
+ADVANCED, GROWS, SHRINKS, SET = "is advanced", "grows", "shrinks", "is set"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ def note_augmented(node: ast.AugAssign, before: Value, value: Value, frame: Fram
     if any(isinstance(option, (Tensor, Instance)) for each in (before, value) for option in options(each)):
         return
     grows = any(isinstance(option, Sequence) for option in options(before))
-    _note(node.target, node, "grows" if grows else "is advanced", frame)
+    _note(node.target, node, GROWS if grows else ADVANCED, frame)
 
 
 def note_assigned(target: ast.expr, value: Value, node: ast.stmt, frame: Frame) -> None:
@@ -67,17 +70,16 @@ def note_assigned(target: ast.expr, value: Value, node: ast.stmt, frame: Frame) 
     )
     change = changing_reason(value)
     if carried:
-        _note(target, node, "is advanced", frame)
+        _note(target, node, ADVANCED, frame)
     elif change is not None and change.first.source is Source.CALL:
-        _note(target, node, "is set", frame)
+        _note(target, node, SET, frame)
 
 
 def note_call(node: ast.Call, receiver: Value, frame: Frame) -> None:
     """``self.history.append(entry)``."""
     if isinstance(node.func, ast.Attribute) and node.func.attr in GROWING:
         if any(isinstance(option, (Sequence, Mapping)) for option in options(receiver)):
-            how = "grows" if node.func.attr not in ("pop", "popleft", "remove") else "shrinks"
-            _note(node.func.value, node, how, frame)
+            _note(node.func.value, node, SHRINKS if node.func.attr in _SHRINKING else GROWS, frame)
 
 
 def _note(target: ast.expr, node: ast.AST, how: str, frame: Frame) -> None:
