@@ -219,7 +219,16 @@ def _relevant(reaches: list[Reach], chosen: list[SourceFile]) -> list[Reach]:
 
 
 def _lifecycle(engine: Engine, reaches: list[Reach], config: Config) -> list[Around]:
-    from capturelint.lifecycle import autocast, hyperparameters, life, optimizers, pinned, rebinding, side_effects, staging
+    from capturelint.lifecycle import (
+        autocast,
+        hyperparameters,
+        life,
+        optimizers,
+        pinned,
+        rebinding,
+        side_effects,
+        staging,
+    )
     from capturelint.lifecycle.setup import find as setup
 
     steps = optimizers.captured_steps(engine, reaches)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from capturelint.model import Confidence
+from capturelint.regions import eager_twin
 from capturelint.regions.declaration import Declaration
 from capturelint.values import annotated, modes, specs
 from capturelint.values.call_sites import parameter
@@ -50,6 +51,10 @@ def enter(engine: Engine, declaration: Declaration) -> Entered:
         if holder is not None and holder.owner is not None and holder.parameters() and not holder.is_static:
             frame.receiver = outer.lookup(holder.parameters()[0].arg)
         frame.anomaly = modes.anomaly_around(engine, declaration.module, holder, declaration.node)
+        for name, change in eager_twin.varying(engine, declaration):
+            value = outer.lookup(name)
+            if value is not None:
+                scope.bind(name, eager_twin.varied(engine, value, change))
         execute(declaration.body, frame)
         return Entered(declaration, context, outer, scope)
     assert declaration.target is not None

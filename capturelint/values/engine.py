@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from capturelint.model import Confidence
@@ -42,6 +42,7 @@ from capturelint.values.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from capturelint.project.project import Project
     from capturelint.rulebook.ops import OpTable
+    from capturelint.values.change import Change
 
 _MAX_DEPTH = 40
 _MAX_HOST_DEPTH = 12
@@ -356,6 +357,13 @@ class Engine:
         if key not in self._sites:
             self._sites[key] = Site(value.site.cls, generic=True, in_region=True)
         return Instance(self._sites[key], exact=False)
+
+    def varying_instance(self, value: Instance, change: Change) -> Instance:
+        """The same record, of which each replay's caller gives another one."""
+        key = ("varying", value.site, change)
+        if key not in self._sites:
+            self._sites[key] = replace(value.site, varies=change)
+        return Instance(self._sites[key], exact=value.exact)
 
     def construct(
         self, cls: ClassInfo, given: Arguments, node: ast.AST, module: Module, function: FunctionInfo | None = None

@@ -337,6 +337,8 @@ def _marked(
             option = replace(option, stored=True)
         if isinstance(option, ExternalInstance) and option.cls == "torch.nn.Parameter" and is_module:
             option = Tensor(device=Device.DEVICE, confidence=Confidence.LIKELY, stored=True)
+        if site.varies is not None:
+            option = changed(option, site.varies)
         marked.append(option if fleeting else _as_state(engine, owner, name, option, outside))
     return join(*marked)
 

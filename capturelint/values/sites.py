@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from capturelint.project.definitions import ClassInfo
+    from capturelint.values.change import Change
     from capturelint.values.domain import MadeAt, Value
 
 
@@ -27,6 +28,8 @@ class Site:
     passed: bool = False
     #: some object of the project keeps it in an attribute
     held: bool = False
+    #: a record of which each replay's caller gives another one
+    varies: Change | None = None
 
     #: made by a function's code, not by a constructor or a module
     local: bool = False

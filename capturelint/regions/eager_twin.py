@@ -1,0 +1,74 @@
+"""The eager call beside a replay: what it passes anew at each call, and the region got once.
+
+``self.model(self.x, cfg)`` is captured with one ``cfg``. The function that replays makes the same call where graphs are
+off, with a ``cfg`` of its caller's: so that is what the code depends on, and replays keep the one of capture time.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from capturelint.project.definitions import FunctionInfo, walk_own
+from capturelint.regions.declaration import Declaration
+from capturelint.values.change import Change, because
+from capturelint.values.domain import Host, Instance, Value, changed, join, options
+from capturelint.values.engine import Engine
+
+
+def varying(engine: Engine, declaration: Declaration) -> Iterator[tuple[str, Change]]:
+    """Names of the capturing code that the region hands on, and that each replay's caller gives anew."""
+    captured = {ast.dump(call.func): call for call in _calls(declaration.body or [])}
+    for function in engine.replays.functions:
+        if function.module is not declaration.module or function is declaration.holder:
+            continue
+        parameters = {each.arg for each in function.parameters()[1 if function.owner is not None else 0 :]}
+        for node in walk_own(function.node):
+            region = captured.get(ast.dump(node.func)) if isinstance(node, ast.Call) else None
+            if region is None or not isinstance(node, ast.Call):
+                continue
+            for theirs, ours in _paired(node, region):
+                if isinstance(ours, ast.Name) and isinstance(theirs, ast.Name) and theirs.id in parameters:
+                    if not engine.replays.is_key(theirs.id) and not _is_copied(function, theirs.id):
+                        place = f"{function.module.display}:{node.lineno}"
+                        reason = f"`{theirs.id}` is given anew by each call of {function.qualname} ({place})"
+                        yield ours.id, because(reason)
+
+
+def varied(engine: Engine, value: Value, change: Change) -> Value:
+    """``value`` with its numbers as changing: itself, or the fields of the record that it is."""
+    return join(
+        *(
+            engine.varying_instance(option, change)
+            if isinstance(option, Instance) and option.site.cls.is_dataclass
+            else changed(option, change)
+            if isinstance(option, Host)
+            else option
+            for option in options(value)
+        )
+    )
+
+
+def _calls(body: list[ast.stmt]) -> Iterator[ast.Call]:
+    return (node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Call))
+
+
+def _paired(left: ast.Call, right: ast.Call) -> Iterator[tuple[ast.expr, ast.expr]]:
+    if any(isinstance(each, ast.Starred) for each in (*left.args, *right.args)):
+        return
+    yield from zip(left.args, right.args, strict=False)
+    named = {each.arg: each.value for each in right.keywords if each.arg is not None}
+    for keyword in left.keywords:
+        if keyword.arg in named:
+            yield keyword.value, named[keyword.arg]
+
+
+def _is_copied(function: FunctionInfo, name: str) -> bool:
+    """Whether the replaying function writes it into something that the graph reads: ``self.scale.fill_(scale)``."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("copy_", "fill_")
+        and any(isinstance(each, ast.Name) and each.id == name for each in node.args)
+        for node in walk_own(function.node)
+    )
