@@ -7,6 +7,7 @@ stops there.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -66,7 +67,7 @@ def note_assigned(target: ast.expr, value: Value, node: ast.stmt, frame: Frame) 
     name = ast.dump(_plain(target))
     carried = stored is not None and any(
         isinstance(each, (ast.Attribute, ast.Name, ast.Subscript)) and ast.dump(_plain(each)) == name
-        for each in ast.walk(stored)
+        for each in _used(stored)
     )
     change = changing_reason(value)
     if carried:
@@ -118,6 +119,14 @@ def _is_outer(name: str, frame: Frame) -> bool:
         return True
     holder = scope.holder_of(name)
     return not isinstance(holder, Scope)
+
+
+def _used(node: ast.AST) -> Iterator[ast.AST]:
+    """What a value is made of; the test of a conditional expression only chooses."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(node, ast.IfExp) and child is node.test):
+            yield from _used(child)
 
 
 def _plain(node: ast.expr) -> ast.expr:

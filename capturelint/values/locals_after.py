@@ -27,8 +27,10 @@ def with_changes(engine: Engine, scope: LazyScope, name: str, value: Value) -> V
         return value
     node: ast.AST = scope.function.node if scope.function is not None else scope.module.tree
     recorded = _recorded_at(node)
-    if recorded is None or not _replays_after(node, recorded):
+    if recorded is None or not _replays_after(node, recorded) or engine.replays.is_key(name):
         return value
+    if any(_holds(loop, recorded) and _binds(loop, name) for loop in _loops(node)):
+        return value  # a graph is captured for each
     found: list[Value] = []
     for option in options(value):
         change = of_causes([_cause(scope, name, each) for each in _writes(scope, node, name, option, recorded)])
@@ -68,9 +70,8 @@ def _writes(
 ) -> Iterator[tuple[ast.AST, str]]:
     """What gives the name another value after the recording, and what that does: to a number, a tensor, a list."""
     methods = IN_PLACE if isinstance(value, Tensor) else GROWING if isinstance(value, Sequence) else ()
-    captures_again = {id(inner) for loop in _loops(node) if _holds(loop, recorded) for inner in ast.walk(loop)}
     for each in walk_own(node):
-        if _line(each) <= _line(recorded) or _holds(recorded, each) or id(each) in captures_again:
+        if _line(each) <= _line(recorded) or _holds(recorded, each):
             continue
         if any(isinstance(target, ast.Name) and target.id == name for target in store_targets(each)):
             yield each, "advanced" if isinstance(each, ast.AugAssign) else "assigned"
@@ -101,6 +102,12 @@ def _nested(module: Module, node: ast.AST) -> Iterator[FunctionInfo]:
 
 def _loops(node: ast.AST) -> Iterator[ast.AST]:
     return (each for each in walk_own(node) if isinstance(each, (ast.For, ast.AsyncFor, ast.While)))
+
+
+def _binds(loop: ast.AST, name: str) -> bool:
+    return any(
+        isinstance(target, ast.Name) and target.id == name for each in ast.walk(loop) for target in store_targets(each)
+    )
 
 
 def _holds(outer: ast.AST, inner: ast.AST) -> bool:
