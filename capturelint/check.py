@@ -221,6 +221,7 @@ def _relevant(reaches: list[Reach], chosen: list[SourceFile]) -> list[Reach]:
 def _lifecycle(engine: Engine, reaches: list[Reach], config: Config) -> list[Around]:
     from capturelint.lifecycle import (
         autocast,
+        caches,
         hyperparameters,
         life,
         optimizers,
@@ -235,6 +236,7 @@ def _lifecycle(engine: Engine, reaches: list[Reach], config: Config) -> list[Aro
     return [
         *rebinding.find(engine, reaches),
         *side_effects.find(engine, reaches),
+        *caches.find(engine, reaches),
         *optimizers.find(engine, steps),
         *optimizers.find_foreign(reaches),
         *hyperparameters.find(engine, steps),
