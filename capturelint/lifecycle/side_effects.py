@@ -17,6 +17,7 @@ from capturelint.passes.unit import Support
 from capturelint.project.definitions import FunctionInfo, last_name, walk_own
 from capturelint.project.module import Module
 from capturelint.reach import Reach
+from capturelint.values.changing import constructs
 from capturelint.values.domain import Instance, Tensor, options, tensors
 from capturelint.values.engine import Engine
 from capturelint.values.facts import Context, NodeSpan
@@ -188,6 +189,8 @@ def _reader(
     inside: str | None = None
     for module in _modules(engine, home, write):
         for function in (*module.all_functions(), None):
+            if function is not None and constructs(function, set()):
+                continue
             for node in _own_nodes(module, function):
                 if not reads(node, write) or (module is home and span[0] <= node.lineno <= span[2]):  # type: ignore[attr-defined]
                     continue

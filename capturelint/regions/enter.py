@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from capturelint.model import Confidence
-from capturelint.regions import eager_twin
+from capturelint.regions import eager_twin, hooks
 from capturelint.regions.declaration import Declaration
 from capturelint.values import annotated, modes, specs
 from capturelint.values.call_sites import parameter
@@ -56,6 +56,7 @@ def enter(engine: Engine, declaration: Declaration) -> Entered:
             if value is not None:
                 scope.bind(name, eager_twin.varied(engine, value, change))
         execute(declaration.body, frame)
+        hooks.enter(engine, declaration, frame)
         return Entered(declaration, context, outer, scope)
     assert declaration.target is not None
     frame = Frame(engine, declaration.module, Scope(declaration.module, outer), holder, context)
