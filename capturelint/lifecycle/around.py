@@ -305,6 +305,12 @@ def characters_of(module: Module, found: NodeSpan) -> Span:
     )
 
 
+def characters(module: Module, span: NodeSpan) -> Span:
+    """The span that facts are kept by, with columns in characters."""
+    start = _characters(module.line_text(span[0]), span[1])
+    return Span(span[0], start + 1, span[2], _characters(module.line_text(span[2]), span[3]) + 1)
+
+
 def _characters(text: str, column: int) -> int:
     return column if text.isascii() else len(text.encode()[:column].decode(errors="replace"))
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capturelint.findings import Around
-from capturelint.lifecycle import around
+from capturelint.lifecycle import around, region_stores
 from capturelint.lifecycle.around import Surroundings
 from capturelint.model import Applicability, Confidence, Edit, Fix, Related
 from capturelint.passes.base import Hazard
@@ -49,6 +49,8 @@ class _Rebinding:
     statement: ast.AST
     target: ast.expr
     confidence: Confidence
+    #: the attribute, where the region binds it as well
+    written: tuple[Site, str] | None = None
 
 
 def find(engine: Engine, reaches: list[Reach]) -> Iterator[Around]:
@@ -69,6 +71,10 @@ def find(engine: Engine, reaches: list[Reach]) -> Iterator[Around]:
                 known[1].append(reach)
     for rebinding, regions in found.values():
         yield _report(rebinding, regions)
+        if rebinding.written is not None:
+            elsewhere = (rebinding.module.display, around.function_line(rebinding.statement))
+            support = Support(min(rebinding.confidence, Confidence.LIKELY), ())
+            yield from region_stores.undone(*rebinding.written, elsewhere, support, regions)
 
 
 def _report(rebinding: _Rebinding, regions: list[Reach]) -> Around:
@@ -219,7 +225,7 @@ def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> 
                 continue
             confidence = surroundings.confidence(function)
             if confidence > Confidence.POSSIBLE:
-                yield _Rebinding(module, function, statement, target, confidence)
+                yield _Rebinding(module, function, statement, target, confidence, (site, name) if written else None)
 
 
 def _overridden(engine: Engine, site: Site, function: FunctionInfo) -> bool:

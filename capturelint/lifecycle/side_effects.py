@@ -52,7 +52,7 @@ def find(engine: Engine, reaches: list[Reach]) -> Iterator[Around]:
         renewed = {*_renewed(contexts), *_balanced(contexts)}
         for context in contexts:
             for span, write in context.writes.items():
-                if write.name in renewed or _only_at_capture(context, span):
+                if write.name in renewed or _only_at_capture(context, span) or _until_grown(context, span, write):
                     continue
                 for place, at in _places(context, span, write):
                     known = places.setdefault((place.module.display, place.span), place)
@@ -97,12 +97,20 @@ def _within(span: NodeSpan, outer: NodeSpan) -> bool:
 
 def _only_at_capture(context: Context, span: NodeSpan) -> bool:
     """``if is_capturing: self.recorded += 1`` is meant for capture alone."""
-    return any(
-        isinstance(node, ast.If)
-        and node.lineno <= span[0] <= (node.end_lineno or 0)
-        and "captur" in context.module.segment(node.test, 400).lower()
-        for node in ast.walk(context.node)
+    return any("captur" in context.module.segment(test, 400).lower() for test in _tests_around(context, span))
+
+
+def _until_grown(context: Context, span: NodeSpan, write: HostWrite) -> bool:
+    """``if len(SLOTS) < n: SLOTS.extend(...)``: what grows until it is long enough has grown before a capture."""
+    return write.how == GROWS and any(
+        reads(node, write) for test in _tests_around(context, span) for node in ast.walk(test)
     )
+
+
+def _tests_around(context: Context, span: NodeSpan) -> Iterator[ast.expr]:
+    for node in ast.walk(context.node):
+        if isinstance(node, ast.If) and node.lineno <= span[0] <= (node.end_lineno or 0):
+            yield node.test
 
 
 # -- where it is reported --------------------------------------------------------------------------------------------
@@ -111,7 +119,7 @@ def _only_at_capture(context: Context, span: NodeSpan) -> bool:
 def _places(context: Context, span: NodeSpan, write: HostWrite) -> Iterator[tuple[_Place, Context]]:
     written = (context.module, span, context.name)
     if not _keeps_books(context):
-        yield _Place(context.module, _as_span(context.module, span), write, written), context
+        yield _Place(context.module, around.characters(context.module, span), write, written), context
         return
     seen: set[tuple[int, int]] = set()
     for caller, call in _calls(context, 0):
@@ -149,12 +157,6 @@ def _calls(context: Context, depth: int) -> Iterator[tuple[Context, ast.Call]]:
                 and last_name(node.func) == context.function.name
             ):
                 yield caller, node
-
-
-def _as_span(module: Module, span: NodeSpan) -> Span:
-    first, last = module.line_text(span[0]).encode(), module.line_text(span[2]).encode()
-    start, end = len(first[: span[1]].decode(errors="replace")), len(last[: span[3]].decode(errors="replace"))
-    return Span(span[0], start + 1, span[2], end + 1)
 
 
 # -- who reads it ----------------------------------------------------------------------------------------------------

@@ -11,42 +11,63 @@ from collections.abc import Iterator
 
 from capturelint.project.definitions import FunctionInfo, walk_own
 from capturelint.regions.declaration import Declaration
+from capturelint.values import hierarchy, narrowing
 from capturelint.values.change import Change, because
 from capturelint.values.domain import Host, Instance, Value, changed, join, options
 from capturelint.values.engine import Engine
+from capturelint.values.lazy import LazyScope
+from capturelint.values.scope import Scope
 
 
-def varying(engine: Engine, declaration: Declaration) -> Iterator[tuple[str, Change]]:
-    """Names of the capturing code that the region hands on, and that each replay's caller gives anew."""
+def bind(engine: Engine, declaration: Declaration, outer: LazyScope, scope: Scope) -> None:
+    """Binds, in a region's own scope, what the eager call beside a replay gets anew."""
+    for node, change in _varying(engine, declaration):
+        value = _varied(engine, engine.evaluate_in(outer, node), change)
+        key = narrowing.key_of(node)
+        if isinstance(node, ast.Name):
+            scope.bind(node.id, value)
+        elif key is not None and scope.names is not None:
+            scope.names[key] = value
+
+
+def _varying(engine: Engine, declaration: Declaration) -> Iterator[tuple[ast.expr, Change]]:
+    """What the region hands on, where the caller of each replay gives it anew."""
     captured = {ast.dump(call.func): call for call in _calls(declaration.body or [])}
     for function in engine.replays.functions:
         if function.module is not declaration.module or function is declaration.holder:
             continue
+        if declaration.holder is not None and function.owner is not declaration.holder.owner:
+            continue  # another class's `self.model`
         parameters = {each.arg for each in function.parameters()[1 if function.owner is not None else 0 :]}
         for node in walk_own(function.node):
             region = captured.get(ast.dump(node.func)) if isinstance(node, ast.Call) else None
             if region is None or not isinstance(node, ast.Call):
                 continue
             for theirs, ours in _paired(node, region):
-                if isinstance(ours, ast.Name) and isinstance(theirs, ast.Name) and theirs.id in parameters:
-                    if not engine.replays.is_key(theirs.id) and not _is_copied(function, theirs.id):
+                if not isinstance(ours, (ast.Name, ast.Attribute)) or not isinstance(theirs, ast.Name):
+                    continue
+                if _is_given(function, theirs.id, parameters) and not engine.replays.is_key(theirs.id):
+                    if not _is_copied(function, theirs.id):
                         place = f"{function.module.display}:{node.lineno}"
                         reason = f"`{theirs.id}` is given anew by each call of {function.qualname} ({place})"
-                        yield ours.id, because(reason)
+                        yield ours, because(reason)
 
 
-def varied(engine: Engine, value: Value, change: Change) -> Value:
-    """``value`` with its numbers as changing: itself, or the fields of the record that it is."""
-    return join(
-        *(
-            engine.varying_instance(option, change)
-            if isinstance(option, Instance) and option.site.cls.is_dataclass
-            else changed(option, change)
-            if isinstance(option, Host)
-            else option
-            for option in options(value)
-        )
-    )
+def _is_given(function: FunctionInfo, name: str, parameters: set[str]) -> bool:
+    """A parameter, or what the function makes of its parameters."""
+    made = [each for value in function.assigned.get(name, ()) for each in ast.walk(value)]
+    return name in parameters or any(isinstance(each, ast.Name) and each.id in parameters for each in made)
+
+
+def _varied(engine: Engine, value: Value, change: Change) -> Value:
+    """``value`` with its numbers as changing: itself, or the fields of the object that it is."""
+    found: list[Value] = []
+    for option in options(value):
+        if isinstance(option, Instance) and not hierarchy.is_module(engine, option.site.cls):
+            found.append(engine.varying_instance(option, change))
+        else:
+            found.append(changed(option, change) if isinstance(option, Host) else option)
+    return join(*found)
 
 
 def _calls(body: list[ast.stmt]) -> Iterator[ast.Call]:

@@ -51,10 +51,7 @@ def enter(engine: Engine, declaration: Declaration) -> Entered:
         if holder is not None and holder.owner is not None and holder.parameters() and not holder.is_static:
             frame.receiver = outer.lookup(holder.parameters()[0].arg)
         frame.anomaly = modes.anomaly_around(engine, declaration.module, holder, declaration.node)
-        for name, change in eager_twin.varying(engine, declaration):
-            value = outer.lookup(name)
-            if value is not None:
-                scope.bind(name, eager_twin.varied(engine, value, change))
+        eager_twin.bind(engine, declaration, outer, scope)
         execute(declaration.body, frame)
         hooks.enter(engine, declaration, frame)
         return Entered(declaration, context, outer, scope)
