@@ -37,10 +37,11 @@ class Captured:
 
     def outcome(self, dotted: str) -> str:
         """What capture of an operator, by its dotted name, came to over all variants that were tried."""
+        names = {dotted, dotted.replace("torch.Tensor.", "torch.")}  # a method is the function of that name
         found = {
             operator.capture
             for operator in self.operators.values()
-            if operator.call == dotted and operator.capture in OUTCOMES
+            if operator.call in names and operator.capture in OUTCOMES
         }
         if not found:
             return NOT_MEASURED
