@@ -12,7 +12,7 @@ from capturelint.values.engine import Engine
 
 _MAX_DEPTH = 3
 _METHODS = ("cuda", "pin_memory", "synchronize")
-_FUNCTIONS = ("synchronize", "empty_cache", "Event", "Stream", "CUDAGraph", "current_stream")
+_FUNCTIONS = ("synchronize", "empty_cache")
 
 
 @dataclass(eq=False, repr=False, slots=True)
