@@ -13,6 +13,7 @@ from capturelint.regions.enter import Entered
 from capturelint.values.engine import Engine
 from capturelint.values.facts import Context, NodeSpan
 from capturelint.values.hierarchy import find_method
+from capturelint.values.sure import CERTAIN, Sure
 
 _MAX_GIVING = 40
 #: surest ways first; a way by a virtual call with many targets comes after all others that are as sure
@@ -38,10 +39,12 @@ class Step:
     frame: Frame | None
     confidence: Confidence
     guessed: bool = False
+    #: how sure the last call of the way is
+    call: Sure = CERTAIN
 
 
 #: a call from a context: what it enters, where it stands, how sure it is, and whether it is one of many targets
-Call = tuple[Context, Frame, Confidence, bool]
+Call = tuple[Context, Frame, Sure, bool]
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -129,9 +132,9 @@ def reach_all(engine: Engine, entered: Iterable[Entered]) -> list[Reach]:
     calls: dict[Context, list[Call]] = {}
     for context in engine.contexts.values():
         name = context.function.name if context.function is not None else ""
-        for caller, frame, confidence in context.callers:
+        for caller, frame, sure in context.callers:
             many = len(targets.get((caller, frame, name), ())) > _FEW_TARGETS
-            calls.setdefault(caller, []).append((context, frame, confidence, many))
+            calls.setdefault(caller, []).append((context, frame, sure, many))
     reaches = [_reach(each, calls) for each in entered]
     for reach in reaches:
         reach.given_by = _given_by(engine, reach.entered)
@@ -178,10 +181,10 @@ def _reach(entered: Entered, calls: dict[Context, list[Call]]) -> Reach:
         queue = deque(reach.steps)
         while queue:
             context = queue.popleft()
-            for callee, frame, confidence, many in calls.get(context, ()):
+            for callee, frame, sure, many in calls.get(context, ()):
                 if callee.breaks and breakable:
-                    confidence = Confidence.POSSIBLE
-                if callee not in reach.steps and confidence >= level and (guesses or not many):
-                    reach.steps[callee] = Step(context, frame, level, guesses)
+                    sure = sure.at_most(Confidence.POSSIBLE, "it leaves the capture, which is a breakable one")
+                if callee not in reach.steps and sure.confidence >= level and (guesses or not many):
+                    reach.steps[callee] = Step(context, frame, level, guesses, sure)
                     queue.append(callee)
     return reach

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from capturelint.model import Confidence
 from capturelint.regions import eager_twin, hooks
 from capturelint.regions.declaration import Declaration
 from capturelint.values import annotated, modes, specs
@@ -25,6 +24,7 @@ from capturelint.values.frame import Arguments, Frame
 from capturelint.values.lazy import LazyScope
 from capturelint.values.scope import Scope
 from capturelint.values.statements import execute
+from capturelint.values.sure import CERTAIN
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -65,7 +65,7 @@ def enter(engine: Engine, declaration: Declaration) -> Entered:
 def _enter_callable(engine: Engine, declaration: Declaration, target: Value, frame: Frame) -> None:
     if isinstance(target, Function):
         given = declaration.arguments or _own_arguments(engine, target, declaration.inputs)
-        engine.enter(target, given, declaration.node, frame, Confidence.CERTAIN)
+        engine.enter(target, given, declaration.node, frame, CERTAIN)
         return
     method = _forward_of(engine, target)
     own = _own_arguments(engine, method, {}) if method is not None else Arguments(rest=Unknown())

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.values import hierarchy
+from capturelint.values import hierarchy, memo
 from capturelint.values.domain import (
     SIZE,
     UNKNOWN,
@@ -78,8 +78,9 @@ def _get(value: Value, name: str, frame: Frame, node: ast.AST | None) -> Value:
         if frame.in_region and node is not None:
             method = hierarchy.find_method(engine, value.site.cls, name)
             if method is not None and method.is_property:
-                cached = method.has_decorator("cached_property")
-                sure = Confidence.POSSIBLE if cached else frame.confidence
+                sure = frame.sure
+                if method.has_decorator("cached_property"):
+                    sure = sure.at_most(Confidence.POSSIBLE, memo.RAN_BEFORE)
                 return engine.enter(Function(method, bound=value), Arguments(), node, frame, sure)
         return of_instance(engine, value, name)
     if isinstance(value, Tensor):

@@ -30,6 +30,7 @@ from capturelint.values.domain import (
 from capturelint.values.expressions import evaluate
 from capturelint.values.facts import CallFact, Effect, capped
 from capturelint.values.frame import Arguments, Frame
+from capturelint.values.sure import CERTAIN, Sure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -107,14 +108,15 @@ def call(callee: Value, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     collector = _Collector(given)
     if frame.context is not None and autograd.runs_backward(callee):
         for backward, gradients in autograd.backwards(frame.engine, frame.context):
-            _call_function(backward, gradients, node, frame, collector, min(frame.confidence, Confidence.LIKELY))
+            _call_function(
+                backward, gradients, node, frame, collector, frame.sure.at_most(Confidence.LIKELY, "run by backward")
+            )
     targets = list(options(callee))
-    sure = Confidence.CERTAIN if len(targets) == 1 else Confidence.LIKELY
-    sure = min(sure, frame.confidence)
+    sure = frame.sure if len(targets) == 1 else frame.sure.at_most(Confidence.LIKELY, f"one of {len(targets)} callees")
     if sum(isinstance(target, Function) and target.virtual for target in targets) > _MAX_TARGETS:
-        sure = Confidence.POSSIBLE
+        sure = sure.at_most(Confidence.POSSIBLE, f"one of more than {_MAX_TARGETS} overrides")
     if len({owner for target in targets if (owner := _class_behind(target)) is not None}) > _MAX_CHOICES:
-        sure = Confidence.POSSIBLE  # one of several backends, which an option chooses
+        sure = sure.at_most(Confidence.POSSIBLE, "one of several backends, which an option chooses")
     results = [_call(target, given, node, frame, collector, sure) for target in targets[:_MAX_TARGETS]]
     if frame.context is not None and isinstance(node, ast.Call):
         frame.context.record_call(node, collector.fact(frame.confidence))
@@ -128,9 +130,7 @@ def _class_behind(target: Value) -> ClassInfo | None:
     return None
 
 
-def _call(
-    target: Value, given: Arguments, node: ast.AST, frame: Frame, collector: _Collector, sure: Confidence
-) -> Value:
+def _call(target: Value, given: Arguments, node: ast.AST, frame: Frame, collector: _Collector, sure: Sure) -> Value:
     engine = frame.engine
     if isinstance(target, Function):
         return _call_function(target, given, node, frame, collector, sure)
@@ -153,7 +153,7 @@ def _call(
         if frame.in_region and target.path.startswith(custom_ops.PREFIX):
             behind = custom_ops.registered(engine, target.path)
             if behind:
-                sure = min(sure, Confidence.LIKELY)
+                sure = sure.at_most(Confidence.LIKELY, "the implementation that is registered for an operator")
                 return join(*(_call_function(f, given, node, frame, collector, sure) for f in behind))
         return torch_ops.call_external(target.path, None, given, node, frame, collector.effects)
     if isinstance(target, BoundExternal):
@@ -184,7 +184,7 @@ def _reason(target: Value) -> str:
 
 
 def _call_function(
-    target: Function, given: Arguments, node: ast.AST, frame: Frame, collector: _Collector, sure: Confidence
+    target: Function, given: Arguments, node: ast.AST, frame: Frame, collector: _Collector, sure: Sure
 ) -> Value:
     info = target.info
     name = f"{info.module.name}.{info.qualname}"
@@ -200,20 +200,23 @@ def _call_function(
         if vocabulary.matches(name, vocabulary.capture_safe):
             return frame.engine.host_call(target, given)
         if vocabulary.matches(name, vocabulary.synchronizes):
-            collector.effects.append(Effect("synchronize", sure, f"`{info.name}` synchronizes (config)"))
+            collector.effects.append(Effect("synchronize", sure.confidence, f"`{info.name}` synchronizes (config)"))
             return frame.engine.host_call(target, given)
         if vocabulary.matches(name, vocabulary.reads_device):
-            collector.effects.append(Effect("host-read", sure, f"`{info.name}` reads from the device (config)"))
+            collector.effects.append(
+                Effect("host-read", sure.confidence, f"`{info.name}` reads from the device (config)")
+            )
             return frame.engine.host_call(target, given)
         if frame.depth and vocabulary.matches(name, vocabulary.outside):
             frame.engine.unresolved(frame, node, "no part of a capture (preset)")
             return frame.engine.host_call(target, given)
         if info.owner is not None and info.name in _replaced(frame.engine, info.owner):
-            sure = Confidence.POSSIBLE  # another method is put in its place
+            sure = sure.at_most(Confidence.POSSIBLE, "another method is put in its place")
         if info.has_decorator("lru_cache", "cache"):
-            sure = Confidence.POSSIBLE  # the warm-up has run it with the same arguments
+            sure = sure.at_most(Confidence.POSSIBLE, "cached: the warm-up has run it with the same arguments")
         if frame.depth and vocabulary.is_eager(info.qualname):
-            sure = Confidence.POSSIBLE  # named directly in a region it is captured; further down it is the other path
+            # named directly in a region it is captured; further down it is the other path
+            sure = sure.at_most(Confidence.POSSIBLE, "by its name it is the path without graphs")
         return frame.engine.enter(target, given, node, frame, sure)
     return frame.engine.host_call(target, given)
 
@@ -261,12 +264,12 @@ def _construct(target: ClassValue, given: Arguments, node: ast.AST, frame: Frame
         instance.site.in_region = True
         init = hierarchy.find_method(engine, cls, "__init__")
         if init is not None:
-            engine.enter(Function(init, bound=instance), given, node, frame, frame.confidence)
+            engine.enter(Function(init, bound=instance), given, node, frame, frame.sure)
     return instance
 
 
 def _call_instance(
-    target: Instance, given: Arguments, node: ast.AST, frame: Frame, collector: _Collector, sure: Confidence
+    target: Instance, given: Arguments, node: ast.AST, frame: Frame, collector: _Collector, sure: Sure
 ) -> Value:
     engine = frame.engine
     for name in (
@@ -280,7 +283,8 @@ def _call_instance(
             continue
         count = sum(1 for _ in options(bound))
         if count > 1:
-            sure = min(sure, Confidence.LIKELY if count <= _MAX_TARGETS else Confidence.POSSIBLE)
+            least = Confidence.LIKELY if count <= _MAX_TARGETS else Confidence.POSSIBLE
+            sure = sure.at_most(least, f"one of {count} overrides")
         return join(*(_call(f, given, node, frame, collector, sure) for f in list(options(bound))[:_MAX_TARGETS]))
     if frame.in_region:
         engine.unresolved(frame, node, f"`{target.site.cls.name}` has no `forward` or `__call__` in the project")
@@ -317,9 +321,7 @@ def _call_external_instance(
     if target.cls.endswith(".Sequential") and isinstance(elements, Sequence):
         value = given.positional[0] if given.positional else UNKNOWN
         for element in elements.items if elements.items is not None else (elements.element or UNKNOWN,):
-            value = join(
-                *(_call(e, Arguments((value,)), node, frame, collector, Confidence.CERTAIN) for e in options(element))
-            )
+            value = join(*(_call(e, Arguments((value,)), node, frame, collector, CERTAIN) for e in options(element)))
         return value
     return torch_ops.call_module(target, given, node, frame, collector.effects)
 

@@ -20,19 +20,22 @@ if TYPE_CHECKING:
 _MANY_CONDITIONS = 4
 
 
-def branch_is_elsewhere(test: ast.expr, side: bool, frame: Frame) -> bool:
-    """Whether one side of an undecided ``if`` is for other runs than the captured one."""
-    return _trains(test, side) or _is_elsewhere(test, side, frame)
+NOT_HANDED_OVER = "it makes up for what some callers hand over"
 
 
-def rest_is_elsewhere(test: ast.expr, before: dict[str, Value], frame: Frame) -> bool:
+def branch_is_elsewhere(test: ast.expr, side: bool, frame: Frame) -> str | None:
+    """Why one side of an undecided ``if`` is for other runs than the captured one, or None where nothing says so."""
+    return "it is for training" if _trains(test, side) else _elsewhere(test, side, frame)
+
+
+def rest_is_elsewhere(test: ast.expr, before: dict[str, Value], frame: Frame) -> str | None:
     """``if x.is_cuda: return ...`` and then code for other runs, by the names as the test saw them."""
     scope = frame.scope
     assert isinstance(scope, Scope)
     after, scope.names = scope.names, before
-    elsewhere = _is_elsewhere(test, False, frame)
+    why = _elsewhere(test, False, frame)
     scope.names = after
-    return elsewhere
+    return why
 
 
 def falls_back(test: ast.expr, holds: bool, frame: Frame) -> bool:
@@ -40,8 +43,12 @@ def falls_back(test: ast.expr, holds: bool, frame: Frame) -> bool:
     return _asks_for_none(test, holds) and _handed_over(test, frame)
 
 
-def _is_elsewhere(test: ast.expr, holds: bool, frame: Frame) -> bool:
-    return _on_host(test, holds, frame) or _lacks_fast_path(test, holds, frame) or falls_back(test, holds, frame)
+def _elsewhere(test: ast.expr, holds: bool, frame: Frame) -> str | None:
+    if _on_host(test, holds, frame):
+        return "it is for tensors on the host"
+    if _lacks_fast_path(test, holds, frame):
+        return "it runs where one of many conditions for the usual way fails"
+    return NOT_HANDED_OVER if falls_back(test, holds, frame) else None
 
 
 def _trains(test: ast.expr, side: bool) -> bool:

@@ -37,6 +37,7 @@ from capturelint.values.replays import Replays
 from capturelint.values.scope import Scope
 from capturelint.values.sites import Site
 from capturelint.values.solver import Solver
+from capturelint.values.sure import CERTAIN, Sure
 from capturelint.values.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -222,12 +223,12 @@ class Engine:
         frame = self._frames.get(scope)
         if frame is None:
             frame = self._frames[scope] = self.frame_for(scope)
-        outer = frame.default_device, frame.confidence
+        outer = frame.default_device, frame.sure
         try:
-            frame.default_device, frame.confidence = self._default_device(scope, node), Confidence.CERTAIN
+            frame.default_device, frame.sure = self._default_device(scope, node), CERTAIN
             return evaluate(node, frame)
         finally:
-            frame.default_device, frame.confidence = outer
+            frame.default_device, frame.sure = outer
             self.host_depth -= 1
             self.solver.level -= step
 
@@ -397,14 +398,14 @@ class Engine:
             self.by_function.setdefault(info, []).append(context)
         return context
 
-    def enter(self, function: Function, given: Arguments, node: ast.AST, frame: Frame, sure: Confidence) -> Value:
+    def enter(self, function: Function, given: Arguments, node: ast.AST, frame: Frame, sure: Sure) -> Value:
         """Evaluates a call made inside a region, once per distinct context; returns what the function returns."""
         info = function.info
         assert frame.context is not None
         if frame.depth >= _MAX_DEPTH:
             self.unresolved(frame, node, "call chain too deep")
             return UNKNOWN
-        if sure is Confidence.POSSIBLE and not self.enters_possible:
+        if sure.confidence is Confidence.POSSIBLE and not self.enters_possible:
             self.unresolved(frame, node, "only possible at capture (--min-confidence possible follows it)")
             return self.host_call(function, given)
         bound = arguments.bind(self, function, given)
@@ -455,14 +456,14 @@ class Engine:
             frame.context.unresolved[span_of(node)] = reason
 
 
-def link(context: Context, frame: Frame, node: ast.AST, sure: Confidence) -> None:
+def link(context: Context, frame: Frame, node: ast.AST, sure: Sure) -> None:
     """Notes that ``frame`` calls ``context`` at ``node``."""
     assert frame.context is not None
     name = frame.context.name
     call = CallFrame(frame.module.display, getattr(node, "lineno", 1), name)
-    for index, (caller, known, confidence) in enumerate(context.callers):
+    for index, (caller, known, before) in enumerate(context.callers):
         if caller is frame.context and known == call:
-            if sure > confidence:
+            if sure.confidence > before.confidence:
                 context.callers[index] = (caller, known, sure)
             return
     context.callers.append((frame.context, call, sure))

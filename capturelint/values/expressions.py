@@ -29,7 +29,7 @@ from capturelint.values.domain import (
     options,
 )
 from capturelint.values.effects import deep_confidence
-from capturelint.values.elsewhere import falls_back
+from capturelint.values.elsewhere import NOT_HANDED_OVER, falls_back
 from capturelint.values.facts import Effect
 from capturelint.values.frame import Frame
 from capturelint.values.scope import Scope
@@ -258,13 +258,13 @@ def _conditional(node: ast.IfExp, frame: Frame) -> Value:
     found: list[Value] = []
     for side, branch in ((True, node.body), (False, node.orelse)):
         if known is None or known is side:
-            confidence = frame.confidence
+            sure = frame.sure
             if known is None and falls_back(node.test, side, frame):
-                frame.confidence = Confidence.POSSIBLE
+                frame.sure = sure.at_most(Confidence.POSSIBLE, NOT_HANDED_OVER)
             restore = narrowing.assume(node.test, side, frame)
             found.append(evaluate(branch, frame))
             restore()
-            frame.confidence = confidence
+            frame.sure = sure
     return join(*found)
 
 
@@ -368,7 +368,7 @@ def items_of(source: Value, node: ast.expr, frame: Frame) -> Value:
 def _inner_frame(frame: Frame) -> Frame:
     inner = Frame(
         frame.engine, frame.module, Scope(frame.module, frame.scope), frame.function, frame.context, frame.depth,
-        frame.receiver, default_device=frame.default_device, anomaly=frame.anomaly, confidence=frame.confidence,
+        frame.receiver, default_device=frame.default_device, anomaly=frame.anomaly, sure=frame.sure,
     )  # fmt: skip
     return inner
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence, Frame
 from capturelint.values.domain import UNKNOWN, Value, changing_reason, join
+from capturelint.values.sure import Sure
 
 if TYPE_CHECKING:
     from capturelint.project.definitions import ClassInfo, FunctionInfo
@@ -100,7 +101,7 @@ class Context:
     name: str
     function: FunctionInfo | None
     node: ast.AST
-    callers: list[tuple[Context, Frame, Confidence]] = field(default_factory=list)
+    callers: list[tuple[Context, Frame, Sure]] = field(default_factory=list)
     #: its function leaves the capture where that can be broken, and is recorded where it cannot
     breaks: bool = False
     values: dict[NodeSpan, Value] = field(default_factory=dict)
@@ -116,8 +117,8 @@ class Context:
     #: attributes read, as (site, name), and enclosing names read; for the life of the graph
     attributes_read: set[tuple[object, str]] = field(default_factory=set)
     names_read: set[tuple[object, str]] = field(default_factory=set)
-    #: lines of code that has run before a capture gets to it, as far as one can tell
-    doubtful: set[tuple[int, int]] = field(default_factory=set)
+    #: lines of code that a capture may well not run, with what says so
+    doubtful: dict[tuple[int, int], str] = field(default_factory=dict)
     #: autograd functions that are applied here
     applies: set[ClassInfo] = field(default_factory=set)
     result: Value = UNKNOWN
@@ -145,8 +146,11 @@ class Context:
 
     def cap_at(self, line: int) -> Confidence:
         """How sure it can be that code on a line runs at capture."""
-        doubted = any(first <= line <= last for first, last in self.doubtful)
-        return Confidence.POSSIBLE if doubted else Confidence.CERTAIN
+        return Confidence.POSSIBLE if self.doubt_at(line) is not None else Confidence.CERTAIN
+
+    def doubt_at(self, line: int) -> str | None:
+        """Why a capture may well not run the code on a line."""
+        return next((why for (first, last), why in self.doubtful.items() if first <= line <= last), None)
 
     @property
     def is_call(self) -> bool:

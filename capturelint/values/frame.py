@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
 from capturelint.values.domain import Device, Value
+from capturelint.values.sure import CERTAIN, Sure
 
 if TYPE_CHECKING:
     from capturelint.project.definitions import FunctionInfo
@@ -67,7 +68,11 @@ class Frame:
     #: whether autograd's anomaly mode is on; None where nothing here says so
     anomaly: bool | None = None
     #: how sure it is that the current statement runs at capture
-    confidence: Confidence = Confidence.CERTAIN
+    sure: Sure = CERTAIN
+
+    @property
+    def confidence(self) -> Confidence:
+        return self.sure.confidence
 
     @property
     def in_region(self) -> bool:

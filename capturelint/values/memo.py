@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from capturelint.values.frame import Frame
 
 
+RAN_BEFORE = "it runs until it has set what it asks for: the warm-up has run it"
+
+
 def runs_once(node: ast.If, side: bool, body: list[ast.stmt], frame: Frame) -> bool:
     """Whether a branch runs only until it has set what the test asks for."""
     if side and _grows(node.test, body, frame):

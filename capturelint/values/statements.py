@@ -39,7 +39,7 @@ _MAX_LOOP_ROUNDS = 2
 
 def execute(body: list[ast.stmt], frame: Frame) -> None:
     """Runs statements until one of them leaves."""
-    scope, confidence = _scope(frame), frame.confidence
+    scope, sure = _scope(frame), frame.sure
     for index, statement in enumerate(body):
         if scope.names is None:
             break
@@ -49,9 +49,11 @@ def execute(body: list[ast.stmt], frame: Frame) -> None:
             handler(statement, frame)
         if isinstance(statement, ast.If) and before is not None:
             rest = body[index + 1 :]
-            if memo.rest_runs_once(statement, rest, frame) or rest_is_elsewhere(statement.test, before, frame):
-                _doubt(rest, frame)
-    frame.confidence = confidence
+            why = memo.RAN_BEFORE if memo.rest_runs_once(statement, rest, frame) else None
+            why = why or rest_is_elsewhere(statement.test, before, frame)
+            if why is not None:
+                _doubt(rest, frame, why)
+    frame.sure = sure
 
 
 def _leaves(node: ast.If) -> bool:
@@ -59,11 +61,11 @@ def _leaves(node: ast.If) -> bool:
     return not node.orelse and isinstance(node.body[-1], (ast.Return, ast.Continue))
 
 
-def _doubt(body: list[ast.stmt], frame: Frame) -> None:
+def _doubt(body: list[ast.stmt], frame: Frame, why: str) -> None:
     """From here it is only possible that code runs at capture."""
-    frame.confidence = Confidence.POSSIBLE
+    frame.sure = frame.sure.at_most(Confidence.POSSIBLE, why)
     if frame.context is not None and body:
-        frame.context.doubtful.add((body[0].lineno, body[-1].end_lineno or body[-1].lineno))
+        frame.context.doubtful.setdefault((body[0].lineno, body[-1].end_lineno or body[-1].lineno), why)
 
 
 def _scope(frame: Frame) -> Scope:
@@ -80,11 +82,11 @@ def _expression(node: ast.Expr, frame: Frame) -> None:
 
 
 def _assign(node: ast.Assign, frame: Frame) -> None:
-    confidence = frame.confidence
+    sure = frame.sure
     if memo.ternary(node):
-        _doubt([node], frame)
+        _doubt([node], frame, memo.RAN_BEFORE)
     value = evaluate(node.value, frame)
-    frame.confidence = confidence
+    frame.sure = sure
     for target in node.targets:
         store(target, value, node, frame)
         host_writes.note_assigned(target, value, node, frame)
@@ -219,15 +221,17 @@ def _if(node: ast.If, frame: Frame) -> None:
         if known is not None and known is not side:
             continue
         scope.names = _copy(before)
-        elsewhere = known is None and branch_is_elsewhere(node.test, side, frame)
+        why = branch_is_elsewhere(node.test, side, frame) if known is None else None
         narrowing.assume(node.test, side, frame)
-        confidence = frame.confidence
+        sure = frame.sure
         # a name that was just set is known for that reason: it says nothing of other runs
         just_set = known is not None and not memo.unset(node.test, side).isdisjoint(before or ())
-        if elsewhere or (not just_set and memo.runs_once(node, side, body, frame)):
-            _doubt(body, frame)
+        if why is None and not just_set and memo.runs_once(node, side, body, frame):
+            why = memo.RAN_BEFORE
+        if why is not None:
+            _doubt(body, frame, why)
         execute(body, frame)
-        frame.confidence = confidence
+        frame.sure = sure
         ends.append(scope.names)
     scope.names = ends[0] if len(ends) == 1 else join_names(ends[0], ends[1])
 
@@ -329,11 +333,11 @@ def _try(node: ast.Try, frame: Frame) -> None:
         scope.names = _copy(at_handler)
         if handler.name and scope.names is not None:
             scope.bind(handler.name, Unknown())
-        confidence = frame.confidence
+        sure = frame.sure
         if memo.after_missing(handler, frame):
-            _doubt(handler.body, frame)
+            _doubt(handler.body, frame, memo.RAN_BEFORE)
         execute(handler.body, frame)
-        frame.confidence = confidence
+        frame.sure = sure
         end = join_names(end, scope.names)
     scope.names = end if end is not None or not node.finalbody else _copy(before)
     execute(node.finalbody, frame)
