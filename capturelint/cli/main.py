@@ -17,7 +17,7 @@ from capturelint.report.outcome import WENT_WRONG
 from capturelint.suggest import did_you_mean
 
 #: each command is the object ``command`` of its module, imported when it is asked for
-_COMMANDS = ("check", "verify", "regions", "rules", "explain")
+_COMMANDS = ("check", "verify", "regions", "rules", "explain", "explain-finding")
 
 
 class _Commands(click.Group):
@@ -27,7 +27,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         if cmd_name not in _COMMANDS:
             raise UsageError(f"no command {cmd_name!r}{did_you_mean(cmd_name, _COMMANDS)}")
-        command = import_module(f"capturelint.cli.{cmd_name}").command
+        command = import_module(f"capturelint.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
         return command
 

@@ -87,9 +87,11 @@ def check_options(
     min_confidence: str | None = None,
     force_exclude: bool = False,
     jobs: int | None = None,
+    beside: Sequence[Path] = (),
 ) -> CheckOptions:
     """The options of a run, with the project's configuration. Raises ConfigError.
 
+    ``beside``: paths that belong to the same project, though they are not asked about.
     ``select`` and ``ignore`` are the command line's alone: ``check_paths`` puts them together with the configuration's.
     """
     from capturelint.check import CheckOptions
@@ -97,7 +99,7 @@ def check_options(
     from capturelint.rulebook import load_rulebook
     from capturelint.source.roots import find_project_root
 
-    root = find_project_root(paths)
+    root = find_project_root([*paths, *beside])
     config = load_config(root, config_file)
     if config.select or config.ignore or config.per_file_ignores:
         check_selectors(config, load_rulebook().resolve)
