@@ -113,7 +113,8 @@ def call(callee: Value, given: Arguments, node: ast.AST, frame: Frame) -> Value:
             )
     targets = list(options(callee))
     sure = frame.sure if len(targets) == 1 else frame.sure.at_most(Confidence.LIKELY, f"one of {len(targets)} callees")
-    if sum(isinstance(target, Function) and target.virtual for target in targets) > _MAX_TARGETS:
+    virtual = [target for target in targets if isinstance(target, Function) and target.virtual]
+    if len(virtual) > _MAX_TARGETS and not all(hierarchy.implements(frame.engine, each.info) for each in virtual):
         sure = sure.at_most(Confidence.POSSIBLE, f"one of more than {_MAX_TARGETS} overrides")
     if len({owner for target in targets if (owner := _class_behind(target)) is not None}) > _MAX_CHOICES:
         sure = sure.at_most(Confidence.POSSIBLE, "one of several backends, which an option chooses")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,8 @@ from capturelint.values.domain import Device, Value
 from capturelint.values.sure import CERTAIN, Sure
 
 if TYPE_CHECKING:
+    import ast
+
     from capturelint.project.definitions import FunctionInfo
     from capturelint.project.module import Module
     from capturelint.values.engine import Engine
@@ -67,6 +68,8 @@ class Frame:
     default_device: Device = Device.HOST
     #: whether autograd's anomaly mode is on; None where nothing here says so
     anomaly: bool | None = None
+    #: what comes after the current statement, where that is the other side of an ``if`` that leaves
+    following: list[ast.stmt] = field(default_factory=list)
     #: how sure it is that the current statement runs at capture
     sure: Sure = CERTAIN
 

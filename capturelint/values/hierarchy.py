@@ -130,6 +130,14 @@ def _loop_or_name(cls: ClassInfo, receiver: ast.Name, statement: ast.AST) -> set
     return {receiver.id}
 
 
+def implements(engine: Engine, info: FunctionInfo) -> bool:
+    """Whether a base class of the project's only says that there is such a method: then one of those below runs."""
+    return info.owner is not None and any(
+        isinstance(entry, ClassInfo) and info.name in entry.methods and is_abstract(entry.methods[info.name])
+        for entry in engine.mro(info.owner)[1:]
+    )
+
+
 def is_abstract(info: FunctionInfo) -> bool:
     """A method that only says what subclasses do: ``raise NotImplementedError``, ``...`` or ``@abstractmethod``."""
     if info.has_decorator("abstractmethod"):

@@ -45,12 +45,13 @@ def execute(body: list[ast.stmt], frame: Frame) -> None:
             break
         before = _copy(scope.names) if isinstance(statement, ast.If) and _leaves(statement) else None
         handler = _HANDLERS.get(type(statement))
+        frame.following = body[index + 1 :] if before is not None else []
         if handler is not None:
             handler(statement, frame)
         if isinstance(statement, ast.If) and before is not None:
             rest = body[index + 1 :]
             why = memo.RAN_BEFORE if memo.rest_runs_once(statement, rest, frame) else None
-            why = why or rest_is_elsewhere(statement.test, before, frame)
+            why = why or rest_is_elsewhere(statement, rest, before, frame)
             if why is not None:
                 _doubt(rest, frame, why)
     frame.sure = sure
@@ -214,6 +215,7 @@ def _as_load(target: ast.expr) -> ast.expr:
 
 def _if(node: ast.If, frame: Frame) -> None:
     scope = _scope(frame)
+    following, frame.following = frame.following, []
     known = truth(node.test, frame)
     before = scope.names
     ends: list[dict[str, Value] | None] = []
@@ -221,12 +223,13 @@ def _if(node: ast.If, frame: Frame) -> None:
         if known is not None and known is not side:
             continue
         scope.names = _copy(before)
-        why = branch_is_elsewhere(node.test, side, frame) if known is None else None
+        other = (node.orelse or following) if side else node.body
+        why = branch_is_elsewhere(node.test, side, frame, body, other) if known is None else None
         narrowing.assume(node.test, side, frame)
         sure = frame.sure
         # a name that was just set is known for that reason: it says nothing of other runs
         just_set = known is not None and not memo.unset(node.test, side).isdisjoint(before or ())
-        if why is None and not just_set and memo.runs_once(node, side, body, frame):
+        if not just_set and memo.runs_once(node, side, body, frame):
             why = memo.RAN_BEFORE
         if why is not None:
             _doubt(body, frame, why)
