@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
 from capturelint.values import hierarchy
-from capturelint.values.domain import BoundExternal, Device, External, Function, Tensor, Unknown, Value, options
+from capturelint.values.domain import (
+    BoundExternal,
+    Device,
+    External,
+    Function,
+    Sequence,
+    Tensor,
+    Unknown,
+    Value,
+    options,
+)
 from capturelint.values.frame import Arguments, Frame
 
 if TYPE_CHECKING:
@@ -30,6 +40,15 @@ def applied(cls: ClassInfo, given: Arguments, frame: Frame) -> tuple[Function, A
     return Function(forward), given.after(Unknown()) if own_context else given
 
 
+def setup(cls: ClassInfo, given: Arguments, output: Value, frame: Frame) -> tuple[Function, Arguments] | None:
+    """``setup_context(ctx, inputs, output)``, which runs after a ``forward`` that takes no context."""
+    found = hierarchy.find_method(frame.engine, cls, "setup_context")
+    if found is None:
+        return None
+    inputs = Sequence("tuple", given.positional) if given.rest is None else Sequence("tuple", None, given.rest)
+    return Function(found), Arguments((Unknown(), inputs, output))
+
+
 def runs_backward(callee: Value) -> bool:
     return any(
         isinstance(option, (External, BoundExternal)) and (option.path in _BACKWARDS or option.path == "?.backward")
@@ -37,14 +56,22 @@ def runs_backward(callee: Value) -> bool:
     )
 
 
-def backwards(engine: Engine, context: Context) -> Iterator[tuple[Function, Arguments]]:
-    """The ``backward`` of each function that the same region has applied, with gradients on the device."""
+def backwards(engine: Engine, context: Context) -> Iterator[tuple[Value, Arguments]]:
+    """What a backward runs, with gradients on the device: the ``backward`` of each function that the same region has
+    applied, and the backward hooks of the modules that it has called.
+    """
     gradient = Tensor(device=Device.DEVICE, confidence=Confidence.LIKELY, why="a gradient")
     above = _above(context)
-    found = dict.fromkeys(cls for each in above for cls in each.applies)
-    for other in list(engine.contexts.values()):
-        if other.applies and not above.isdisjoint(_above(other)):
+    found: dict[ClassInfo, None] = {}
+    hooks: dict[Value, None] = {}
+    for other in [*above, *engine.contexts.values()]:
+        if (other.applies or other.backward_hooks) and not above.isdisjoint(_above(other)):
             found.update(dict.fromkeys(other.applies))
+            hooks.update(other.backward_hooks)
+    gradients = Sequence("tuple", None, gradient)
+    for hook in hooks:
+        for option in options(hook):
+            yield option, Arguments((Unknown(), gradients, gradients))
     for cls in sorted(found, key=lambda each: (each.module.display, each.node.lineno)):
         backward = hierarchy.find_method(engine, cls, "backward")
         if backward is not None:

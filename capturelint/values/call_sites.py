@@ -179,6 +179,14 @@ def calls_of(engine: Engine, info: FunctionInfo) -> list[tuple[Arguments, bool]]
     return found[:_MAX_SITES]
 
 
+def constructions(engine: Engine, cls: ClassInfo) -> list[Arguments]:
+    """The arguments of the calls in the project that make objects of ``cls``."""
+    return [
+        _arguments_at(engine, engine.scope_of(site.holder, site.module), site.call)
+        for site in islice(_constructions(engine, cls), _MAX_SITES)
+    ]
+
+
 def sites_of(engine: Engine, info: FunctionInfo) -> list[CallSite]:
     """The calls of ``info`` in the project: those of its name, of its objects, of its class for a constructor."""
     if info.name == "<lambda>":

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.values import autograd, custom_ops, hierarchy, instances, special_forms, torch_ops
+from capturelint.values import autograd, custom_ops, hierarchy, hooks, instances, special_forms, torch_ops
 from capturelint.values.domain import (
     UNKNOWN,
     BoundExternal,
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 _MAX_TARGETS = 24
 #: objects of more classes than these stand for a choice that is made elsewhere, such as the backend of a layer
 _MAX_CHOICES = 3
-_KERNELS = ("triton.jit", "triton.autotune", "triton.heuristics", "triton.experimental.gluon.jit")
 
 
 class _Collector:
@@ -108,9 +107,7 @@ def call(callee: Value, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     collector = _Collector(given)
     if frame.context is not None and autograd.runs_backward(callee):
         for backward, gradients in autograd.backwards(frame.engine, frame.context):
-            _call_function(
-                backward, gradients, node, frame, collector, frame.sure.at_most(Confidence.LIKELY, "run by backward")
-            )
+            _call(backward, gradients, node, frame, collector, frame.sure.at_most(Confidence.LIKELY, "run by backward"))
     targets = list(options(callee))
     sure = frame.sure if len(targets) == 1 else frame.sure.at_most(Confidence.LIKELY, f"one of {len(targets)} callees")
     virtual = [target for target in targets if isinstance(target, Function) and target.virtual]
@@ -167,7 +164,11 @@ def _call(target: Value, given: Arguments, node: ast.AST, frame: Frame, collecto
         if target.path == autograd.APPLY and isinstance(target.receiver, ClassValue):
             forward = autograd.applied(target.receiver.info, given, frame)
             if forward is not None:
-                return _call_function(*forward, node, frame, collector, sure)
+                result = _call_function(*forward, node, frame, collector, sure)
+                setup = autograd.setup(target.receiver.info, given, result, frame)
+                if setup is not None:
+                    _call_function(*setup, node, frame, collector, sure)
+                return result
         if target.path.endswith(".__call__") and isinstance(target.receiver, Instance):
             return _call_instance(target.receiver, given, node, frame, collector, sure)
         return torch_ops.call_external(target.path, target.receiver, given, node, frame, collector.effects)
@@ -261,6 +262,7 @@ def _construct(target: ClassValue, given: Arguments, node: ast.AST, frame: Frame
     if any(base.rpartition(".")[2] in ("Enum", "IntEnum", "StrEnum") for base in bases):
         return Host(kind="enum")
     instance = engine.construct(cls, given, node, frame.module, frame.function)
+    instance.site.chosen = instance.site.chosen or target.chosen
     if frame.in_region:
         instance.site.in_region = True
         init = hierarchy.find_method(engine, cls, "__init__")
@@ -282,11 +284,16 @@ def _call_instance(
         bound = instances.of_instance(engine, target, name)
         if not any(isinstance(option, Function) for option in options(bound)):
             continue
+        if target.site.chosen:
+            sure = sure.at_most(Confidence.POSSIBLE, "made of a class that some table of the project names for it")
         count = sum(1 for _ in options(bound))
         if count > 1:
             least = Confidence.LIKELY if count <= _MAX_TARGETS else Confidence.POSSIBLE
             sure = sure.at_most(least, f"one of {count} overrides")
-        return join(*(_call(f, given, node, frame, collector, sure) for f in list(options(bound))[:_MAX_TARGETS]))
+        _run_hooks(target, hooks.BEFORE, (UNKNOWN, _arguments(given)), node, frame, collector, sure)
+        result = join(*(_call(f, given, node, frame, collector, sure) for f in list(options(bound))[:_MAX_TARGETS]))
+        _run_hooks(target, hooks.AFTER, (UNKNOWN, _arguments(given), result), node, frame, collector, sure)
+        return result
     if frame.in_region:
         engine.unresolved(frame, node, f"`{target.site.cls.name}` has no `forward` or `__call__` in the project")
     return UNKNOWN
@@ -324,52 +331,28 @@ def _call_external_instance(
         for element in elements.items if elements.items is not None else (elements.element or UNKNOWN,):
             value = join(*(_call(e, Arguments((value,)), node, frame, collector, CERTAIN) for e in options(element)))
         return value
-    return torch_ops.call_module(target, given, node, frame, collector.effects)
+    _run_hooks(target, hooks.BEFORE, (UNKNOWN, _arguments(given)), node, frame, collector, CERTAIN)
+    result = torch_ops.call_module(target, given, node, frame, collector.effects)
+    _run_hooks(target, hooks.AFTER, (UNKNOWN, _arguments(given), result), node, frame, collector, CERTAIN)
+    return result
 
 
-def decorated(function: Function, frame: Frame) -> Value:
-    """What the name of a decorated function means: a kernel, a compiled function, or the function itself."""
-    value: Value = function
-    for decorator in reversed(function.info.decorators):
-        value = _decorate(value, decorator, frame)
-    return value
+def _arguments(given: Arguments) -> Value:
+    """A module's positional arguments, as a hook gets them."""
+    return Sequence("tuple", given.positional) if given.rest is None else Sequence("tuple", None, given.rest)
 
 
-def _decorate(value: Value, decorator: ast.expr, frame: Frame) -> Value:
-    from dataclasses import replace
-
-    if not isinstance(value, Function):
-        return value
-    head = decorator.func if isinstance(decorator, ast.Call) else decorator
-    for name in _external_names(evaluate_outside(head, frame)):
-        if name in _KERNELS or name.startswith(("cutlass.", "cute.", "tilelang.", "numba.cuda.", "warp.")):
-            return replace(value, role="triton")
-    return _wrapped(value, decorator, frame)
-
-
-def _wrapped(value: Function, decorator: ast.expr, frame: Frame) -> Value:
-    """What a decorator of the project's makes of a function: the closure that is called in its place."""
-    found: list[Value] = []
-    for option in options(evaluate_outside(decorator, frame)):
-        if isinstance(option, ClassValue):
-            made: Value = frame.engine.construct(option.info, Arguments((value,)), decorator, frame.module)
-        elif isinstance(option, Function):
-            made = frame.engine.host_call(option, Arguments((value,)))
-        else:
-            return value
-        if not all(isinstance(each, (Function, Instance)) for each in options(made)):
-            return value
-        found.append(made)
-    return join(*found) if found else value
-
-
-def evaluate_outside(node: ast.expr, frame: Frame) -> Value:
-    """Evaluates an expression that does not run in the region (a decorator)."""
-    engine = frame.engine
-    return engine.evaluate_in(engine.module_scope(frame.module), node)
-
-
-def _external_names(value: Value) -> Iterable[str]:
-    for option in options(value):
-        if isinstance(option, (External, BoundExternal)):
-            yield option.path
+def _run_hooks(
+    module: Instance | ExternalInstance, kind: str, given: tuple[Value, ...], node: ast.AST, frame: Frame,
+    collector: _Collector, sure: Sure,
+) -> None:  # fmt: skip
+    """Calls a module's hooks of one kind inside a region, with the module first; a backward's run with that."""
+    if frame.context is None:
+        return
+    for each in hooks.of_module(frame.engine, module, node):
+        if each.kind == hooks.BACKWARD and kind == hooks.AFTER:
+            frame.context.backward_hooks[each.hook] = None
+        elif each.kind == kind:
+            capped = sure.at_most(frame.confidence, frame.sure.why).at_most(each.confidence, each.why)
+            for option in options(each.hook):
+                _call(option, Arguments((module, *given[1:])), node, frame, collector, capped)

@@ -188,7 +188,10 @@ class ModuleValue(Value):
 
 @immutable
 class ClassValue(Value):
+    """A class of the project. ``chosen``: some table of the project names it for such a place."""
+
     info: ClassInfo
+    chosen: bool = False
 
 
 @immutable

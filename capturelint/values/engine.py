@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from capturelint.project.project import Project
     from capturelint.rulebook.ops import OpTable
     from capturelint.values.change import Change
+    from capturelint.values.hooks import Hook
 
 _MAX_DEPTH = 40
 _MAX_HOST_DEPTH = 12
@@ -85,6 +86,8 @@ class Engine:
     overrides: dict[tuple[ClassInfo, str], list[FunctionInfo]] = field(default_factory=dict)
     #: methods that the decorators of a class put others in the place of
     replaced_methods: dict[ClassInfo, frozenset[str]] = field(default_factory=dict)
+    #: hooks that the project registers on modules; None until they are looked for
+    hooks: list[Hook] | None = None
     _builds_on_device: bool | None = None
     _remembered: dict[Key, Any] = field(default_factory=dict)
     _mro: dict[ClassInfo, list[ClassInfo | str]] = field(default_factory=dict)
@@ -266,7 +269,7 @@ class Engine:
     def _binding_value(self, scope: LazyScope, binding: Binding) -> Value:
         node = binding.node
         if binding.kind == "function":
-            from capturelint.values.calls import decorated
+            from capturelint.values.decorators import decorated
 
             info = scope.module.function(node)
             return decorated(Function(info, scope if scope.function else None), self.frame_for(scope))
@@ -321,7 +324,9 @@ class Engine:
         generator = False
         for node in scope.code.leaving:
             if isinstance(node, ast.Return):
-                returned.append(self.evaluate_in(scope, node.value) if node.value is not None else NONE)
+                guard = scope.code.guards.get(id(node))
+                if guard is None or self._may_hold(scope, guard):
+                    returned.append(self.evaluate_in(scope, node.value) if node.value is not None else NONE)
             elif isinstance(node, ast.Yield):
                 generator = True
                 yielded.append(self.evaluate_in(scope, node.value) if node.value is not None else NONE)
@@ -334,6 +339,13 @@ class Engine:
             return join(*returned)
         declared = annotated.returned(self, info, scope)
         return declared if declared is not None else NONE
+
+    def _may_hold(self, scope: LazyScope, test: ast.Call) -> bool:
+        """Whether an ``isinstance`` test in code outside regions can hold, for what the function is called with."""
+        from capturelint.values.narrowing import is_instance
+
+        asked, classes = (self.evaluate_in(scope, each) for each in test.args)
+        return is_instance(asked, classes, self.frame_for(scope)) is not False
 
     # -- objects -----------------------------------------------------------------------------------------------------
 

@@ -121,6 +121,8 @@ class Context:
     doubtful: dict[tuple[int, int], str] = field(default_factory=dict)
     #: autograd functions that are applied here
     applies: set[ClassInfo] = field(default_factory=set)
+    #: backward hooks of the modules that are called here
+    backward_hooks: dict[Value, None] = field(default_factory=dict)
     result: Value = UNKNOWN
     done: bool = False
     compiled: bool = False

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.project.definitions import ClassInfo, FunctionInfo, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
 from capturelint.values import annotated, arguments, changing, hierarchy, writes
 from capturelint.values.domain import (
     MISSING,
@@ -20,6 +20,7 @@ from capturelint.values.domain import (
     Host,
     Instance,
     Mapping,
+    Partial,
     Sequence,
     Tensor,
     Union,
@@ -88,6 +89,8 @@ def of_instance(engine: Engine, value: Instance, name: str) -> Value:
     if (result is None or isinstance(result, Unknown)) and not value.exact:
         found = _in_subclasses(engine, value, name)
         return found if found is not None else UNKNOWN
+    if result is not None and site.chosen:
+        return _as_chosen(result)  # a specification that is chosen names a class that is
     return result if result is not None else UNKNOWN
 
 
@@ -249,15 +252,11 @@ def _field(engine: Engine, site: Site, cls: ClassInfo, name: str) -> Value | Non
     """A dataclass field takes the constructor's argument; other class-level names their value or annotation."""
     bases = [entry for entry in engine.mro(cls) if isinstance(entry, str)]
     record = cls.is_dataclass or any(base.rpartition(".")[2] in ("NamedTuple", "BaseModel", "Struct") for base in bases)
+    if record and site.generic and _says_what_to_build(engine, cls, name):
+        return _given_anywhere(engine, site, cls, name)
     if not record or site.generic:
         return _class_level(engine, cls, name)
-    names = [
-        each
-        for entry in reversed(engine.mro(site.cls))
-        if isinstance(entry, ClassInfo)
-        for each in entry.annotations
-        if each in entry.assigned
-    ]
+    names = _positional_fields(engine, site.cls)
     position = names.index(name) if name in names else None
     if name in site.keywords:
         return site.keywords[name]
@@ -267,6 +266,54 @@ def _field(engine: Engine, site: Site, cls: ClassInfo, name: str) -> Value | Non
     if isinstance(default, ast.Call) and any(k.arg == "default_factory" for k in default.keywords):
         return annotated.value_of(engine, cls.annotations.get(name), engine.module_scope(cls.module), name)
     return _class_level(engine, cls, name)
+
+
+#: how annotations say that a field holds a class or a description of one, for others to make objects of
+_BUILDING = ("type", "Type", "ModuleSpec", "Callable")
+
+
+def _says_what_to_build(engine: Engine, cls: ClassInfo, name: str) -> bool:
+    annotation = cls.annotations.get(name)
+    if annotation is not None and any(
+        isinstance(node, (ast.Name, ast.Attribute)) and last_name(node) in _BUILDING for node in ast.walk(annotation)
+    ):
+        return True
+    return any(isinstance(option, ClassValue) for option in options(_class_level(engine, cls, name)))
+
+
+def _given_anywhere(engine: Engine, site: Site, cls: ClassInfo, name: str) -> Value | None:
+    """A field of a record that is not in view: its default, and what the project's own calls of the class give it.
+
+    ``Submodules(attention=Attention)`` in a table of layers says what a layer is made of.
+    """
+    from capturelint.values import call_sites
+
+    names = _positional_fields(engine, site.cls)
+    position = names.index(name) if name in names else None
+    found = [_class_level(engine, cls, name)]
+    for given in call_sites.constructions(engine, site.cls):
+        value = given.get(position, name)
+        found.extend(o for o in options(value) if isinstance(o, (ClassValue, Function, Instance, Partial)))
+    known = [each for each in found if each is not None]
+    return _as_chosen(join(*known)) if known else None
+
+
+def _as_chosen(value: Value) -> Value:
+    """Classes among which an option chooses: each may be captured, and none of them need be."""
+    for option in options(value):
+        if isinstance(option, Instance):
+            option.site.chosen = True
+    return join(*(replace(o, chosen=True) if isinstance(o, ClassValue) else o for o in options(value)))
+
+
+def _positional_fields(engine: Engine, cls: ClassInfo) -> list[str]:
+    return [
+        each
+        for entry in reversed(engine.mro(cls))
+        if isinstance(entry, ClassInfo)
+        for each in entry.annotations
+        if each in entry.assigned
+    ]
 
 
 def _mutated(engine: Engine, scope: LazyScope, value: Value | None, node: ast.AST) -> Value | None:

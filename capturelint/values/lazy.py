@@ -38,6 +38,7 @@ class OwnCode:
 
     ``bindings``: all that binds or changes a name. ``names``: what is bound, parameters included. ``leaving``: its
     ``return`` and ``yield``. ``device_blocks``: ``with torch.device(...)``, as first line, last line and the device.
+    ``guards``: the ``isinstance`` test that a ``return`` stands behind, by the identity of the ``return``.
     """
 
     bindings: dict[str, list[Binding]]
@@ -45,6 +46,7 @@ class OwnCode:
     names: frozenset[str]
     leaving: list[ast.AST]
     device_blocks: list[tuple[int, int, ast.expr]]
+    guards: dict[int, ast.Call]
 
 
 def own_code(module: Module, function: FunctionInfo | None) -> OwnCode:
@@ -77,6 +79,13 @@ def _read(node: ast.AST, function: FunctionInfo | None) -> OwnCode:
             for item in each.items
             if "device" in last_name(item.context_expr).lower()
         ],
+        {
+            id(inner): node.test
+            for node in nodes
+            if isinstance(node, ast.If) and isinstance(node.test, ast.Call) and last_name(node.test) == "isinstance"
+            for inner in node.body
+            if isinstance(inner, ast.Return) and len(node.test.args) == 2
+        },
     )
 
 

@@ -18,6 +18,7 @@ from capturelint.values.domain import (
     ClassValue,
     Device,
     External,
+    Function,
     Host,
     Instance,
     Mapping,
@@ -240,6 +241,8 @@ def _matches_one(value: Value, kind: Value, frame: Frame) -> bool | None:
     if isinstance(value, Unknown):
         return None
     name = kind.path.rpartition(".")[2] if isinstance(kind, External) else ""
+    if name in ("type", "FunctionType") and isinstance(value, (ClassValue, Function, Instance)):
+        return name == ("type" if isinstance(value, ClassValue) else "FunctionType") and not isinstance(value, Instance)
     if isinstance(value, Tensor):
         return (
             name == "Tensor"

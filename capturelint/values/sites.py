@@ -33,6 +33,8 @@ class Site:
 
     #: made by a function's code, not by a constructor or a module
     local: bool = False
+    #: its class is what some table of the project names for such a place: an option chooses the table
+    chosen: bool = False
     #: the call that makes it, where that is in view
     made: MadeAt | None = None
 

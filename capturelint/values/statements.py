@@ -359,7 +359,7 @@ def _with(node: ast.With | ast.AsyncWith, frame: Frame) -> None:
 
 
 def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
-    from capturelint.values.calls import decorated
+    from capturelint.values.decorators import decorated
 
     info = frame.module.function(node)
     evaluate_defaults(node.args, frame)
