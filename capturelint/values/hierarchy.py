@@ -97,8 +97,9 @@ def _find_overrides(engine: Engine, cls: ClassInfo, name: str) -> list[FunctionI
 
 def _is_used(engine: Engine, cls: ClassInfo) -> bool:
     """Whether the project names a class anywhere but where it is defined: nobody makes an object of it otherwise."""
-    own = len(re.findall(rf"\b{re.escape(cls.name)}\b", cls.module.source))
-    return own > 1 or len(engine.project.search.mentioning(cls.name)) > 1
+    if len(engine.project.search.mentioning(cls.name)) > 1:
+        return True
+    return len(re.findall(rf"\b{re.escape(cls.name)}\b", cls.module.source)) > 1
 
 
 def breaks_out(engine: Engine, info: FunctionInfo) -> bool:
