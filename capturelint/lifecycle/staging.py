@@ -17,13 +17,16 @@ from capturelint.lifecycle.places import Origins, Place
 from capturelint.model import Confidence, Related
 from capturelint.passes.base import Hazard
 from capturelint.passes.unit import Support
-from capturelint.project.definitions import FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import CHILDLESS, FunctionInfo, children, last_name, walk_own
 from capturelint.project.module import Module
 from capturelint.values.domain import Device, Function, Tensor, device_confidence, options
 from capturelint.values.engine import Engine
 from capturelint.values.facts import NodeSpan, span_of
 
 _MAX_DEPTH = 3
+#: what a step's writes, copies and waits are
+_TELLING = (ast.Call, ast.Assign, ast.AugAssign)
+_REPLAYS = "replay"
 _WRITES = frozenset(("copy_", "fill_", "zero_", "random_", "uniform_", "normal_"))
 #: what makes the host wait until the GPU is done, whatever it is called on
 _WAITS = frozenset(("synchronize", "item", "tolist", "cpu", "query", "nonzero", "barrier", "block_until_ready"))
@@ -43,12 +46,16 @@ def find(engine: Engine, lives: Lives) -> Iterator[Around]:
     if not engine.project.search.mentioning("pin_memory"):
         return
     found: dict[tuple[str, NodeSpan], Around] = {}
+    known: dict[tuple[object, ...], list[_Step]] = {}  # many graphs are replayed by one call
     for life in lives.all:
         if not life.is_block:
             continue
         captured = _captured_sources(life)
         for replay in life.replays:
-            for before, lines, sure in (*_steps(engine, replay), *_afterwards(engine, replay)):
+            key_of_steps = (replay.module, replay.function, id(replay.call), replay.depth == 0)
+            if key_of_steps not in known:
+                known[key_of_steps] = [*_steps(engine, replay), *_afterwards(engine, replay)]
+            for before, lines, sure in known[key_of_steps]:
                 for write, copy, confidence in _races(engine, lives.origins, before, lines, captured):
                     key = (write.module.display, span_of(write.node))
                     if key not in found:
@@ -80,8 +87,9 @@ def _steps(engine: Engine, replay: Replay) -> Iterator[_Step]:
     holder: ast.AST = replay.function.node if replay.function is not None else replay.module.tree
     for loop in around.loops_around(holder, replay.call):
         lines: list[_Line] = []
+        seen: dict[FunctionInfo, int] = {}
         for statement in loop.body:
-            _collect(engine, _Line(replay.module, replay.function, statement), replay.call, lines, 0)
+            _collect(engine, _Line(replay.module, replay.function, statement), replay.call, lines, 0, seen)
         yield [], lines, Confidence.CERTAIN if replay.depth == 0 else Confidence.LIKELY
 
 
@@ -98,7 +106,7 @@ def _afterwards(engine: Engine, replay: Replay) -> Iterator[_Step]:
     for statement in blocks[-1]:
         lines = after if passed else before
         collected: list[_Line] = []
-        _collect(engine, _Line(replay.module, replay.function, statement), replay.call, collected, 0)
+        _collect(engine, _Line(replay.module, replay.function, statement), replay.call, collected, 0, {})
         if passed and any(_waits(engine, line) for line in collected):
             break
         lines.extend(collected)
@@ -118,25 +126,36 @@ def _statement_of(replay: Replay) -> ast.AST:
     )
 
 
-def _collect(engine: Engine, line: _Line, replay: ast.AST, lines: list[_Line], depth: int) -> None:
-    """Everything below a statement that runs in a round that replays, and in the functions that it calls."""
+def _collect(
+    engine: Engine, line: _Line, replay: ast.AST, lines: list[_Line], depth: int, seen: dict[FunctionInfo, int]
+) -> None:
+    """What writes, copies or waits below a statement, in a round that replays, and in the functions that it calls.
+
+    ``seen``: the functions that were entered, with how far down that was. Entering one again tells nothing new.
+    """
     node = line.node
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
         return
-    lines.append(line)
-    children = list(ast.iter_child_nodes(node))
-    if isinstance(node, ast.If):  # the side that does not replay is another round's
+    if isinstance(node, _TELLING):
+        lines.append(line)
+    below = children(node)
+    if isinstance(node, ast.If) and (depth == 0 or _REPLAYS in line.module.source):
+        # the side that does not replay is another round's
         for side, other in ((node.body, node.orelse), (node.orelse, node.body)):
             if any(_replays(each, replay) for each in side) and not any(_replays(each, replay) for each in other):
-                children = [node.test, *side]
-    for child in children:
-        _collect(engine, _Line(line.module, line.function, child), replay, lines, depth)
+                below = [node.test, *side]
+    for child in below:
+        if child.__class__ not in CHILDLESS:
+            _collect(engine, _Line(line.module, line.function, child), replay, lines, depth, seen)
     if isinstance(node, ast.Call) and depth < _MAX_DEPTH:
         scope = engine.scope_of(line.function, line.module)
         for option in options(engine.evaluate_in(scope, node.func)):
             if isinstance(option, Function) and not isinstance(option.info.node, ast.Lambda):
+                if seen.get(option.info, _MAX_DEPTH + 1) <= depth:
+                    continue
+                seen[option.info] = depth
                 for statement in option.info.node.body:
-                    _collect(engine, _Line(option.info.module, option.info, statement), replay, lines, depth + 1)
+                    _collect(engine, _Line(option.info.module, option.info, statement), replay, lines, depth + 1, seen)
 
 
 def _replays(node: ast.AST, replay: ast.AST) -> bool:

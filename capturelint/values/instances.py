@@ -269,7 +269,7 @@ def _field(engine: Engine, site: Site, cls: ClassInfo, name: str) -> Value | Non
 
 
 #: how annotations say that a field holds a class or a description of one, for others to make objects of
-_BUILDING = ("type", "Type", "ModuleSpec", "Callable")
+_BUILDING = ("type", "Type", "ModuleSpec")
 
 
 def _says_what_to_build(engine: Engine, cls: ClassInfo, name: str) -> bool:
