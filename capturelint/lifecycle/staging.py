@@ -100,17 +100,20 @@ def _afterwards(engine: Engine, replay: Replay) -> Iterator[_Step]:
     blocks = around.blocks_around(replay.function.node, _statement_of(replay))
     if not blocks:
         return
-    before: list[_Line] = []
+    block = blocks[-1]
+    at = next((i for i, statement in enumerate(block) if around.contains(statement, replay.call)), len(block))
     after: list[_Line] = []
-    passed = False
-    for statement in blocks[-1]:
-        lines = after if passed else before
+    for statement in block[at + 1 :]:
         collected: list[_Line] = []
         _collect(engine, _Line(replay.module, replay.function, statement), replay.call, collected, 0, {})
-        if passed and any(_waits(engine, line) for line in collected):
+        if any(_waits(engine, line) for line in collected):
             break
-        lines.extend(collected)
-        passed = passed or around.contains(statement, replay.call)
+        after.extend(collected)
+    if not _writes_of(engine, after):
+        return  # then it does not matter what came before
+    before: list[_Line] = []
+    for statement in block[: at + 1]:
+        _collect(engine, _Line(replay.module, replay.function, statement), replay.call, before, 0, {})
     yield before, after, Confidence.CERTAIN if replay.depth == 0 else Confidence.LIKELY
 
 
@@ -169,8 +172,7 @@ def _races(
     lines: list[_Line],
     captured: list[tuple[_Line, frozenset[Place]]],
 ) -> Iterator[tuple[_Line, _Line, Confidence]]:
-    writes = [(line, buffer) for line in lines if (buffer := _written(line.node)) is not None]
-    writes = [(line, buffer) for line, buffer in writes if _pinned(engine, line, buffer) is not None]
+    writes = _writes_of(engine, lines)
     if not writes or any(_waits(engine, line) for line in lines):
         return
     sources = [(line, source) for line in (*before, *lines) if (source := _copied(line.node)) is not None]
@@ -181,6 +183,12 @@ def _races(
             if not read.isdisjoint(places):
                 yield line, copy, _pinned(engine, line, buffer) or Confidence.LIKELY
                 break
+
+
+def _writes_of(engine: Engine, lines: list[_Line]) -> list[tuple[_Line, ast.expr]]:
+    """What writes into a pinned buffer on the host."""
+    found = [(line, buffer) for line in lines if (buffer := _written(line.node)) is not None]
+    return [(line, buffer) for line, buffer in found if _pinned(engine, line, buffer) is not None]
 
 
 def _places(origins: Origins, line: _Line, node: ast.expr) -> set[Place]:
