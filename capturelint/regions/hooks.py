@@ -16,6 +16,7 @@ from capturelint.values.domain import Device, Function, Tensor, Unknown, options
 from capturelint.values.engine import Engine
 from capturelint.values.facts import Context
 from capturelint.values.frame import Arguments, Frame
+from capturelint.values.sure import Sure
 
 _FORWARD = ("register_forward_hook", "register_forward_pre_hook", "register_module_forward_hook")
 
@@ -29,7 +30,13 @@ def enter(engine: Engine, declaration: Declaration, frame: Frame) -> None:
         given = (Unknown(), Unknown(), output)
         bound = 1 if hook.bound is not None else 0
         count = len(hook.info.parameters()) - bound
-        engine.enter(hook, Arguments(given[:count]), declaration.node, frame, Confidence.LIKELY)
+        engine.enter(
+            hook,
+            Arguments(given[:count]),
+            declaration.node,
+            frame,
+            Sure(Confidence.LIKELY, "a hook that its file registers"),
+        )
 
 
 def _calls_modules(context: Context) -> bool:
