@@ -56,8 +56,8 @@ _NOWHERE = ast.copy_location(ast.Pass(), ast.Pass(lineno=1, col_offset=0, end_li
 
 def enter_all(node: ast.With | ast.AsyncWith, frame: Frame) -> Callable[[], None] | None:
     """Enters a ``with`` statement's managers; returns what leaves them, or None when the body is not captured."""
+    from capturelint.values.assignments import store
     from capturelint.values.expressions import evaluate
-    from capturelint.values.statements import store
 
     device, anomaly, context = frame.default_device, frame.anomaly, frame.context
     managers: list[tuple[Value, ast.expr]] = []

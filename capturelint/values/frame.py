@@ -81,6 +81,12 @@ class Frame:
     def in_region(self) -> bool:
         return self.context is not None
 
+    def doubt(self, body: list[ast.stmt], why: str) -> None:
+        """From here, that is for ``body``, it is only possible that code runs at capture."""
+        self.sure = self.sure.at_most(Confidence.POSSIBLE, why)
+        if self.context is not None and body:
+            self.context.doubtful.setdefault((body[0].lineno, body[-1].end_lineno or body[-1].lineno), why)
+
     def candidate(self, node: ast.AST) -> None:
         if self.context is not None:
             self.context.candidate(node)

@@ -4,33 +4,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-from capturelint.model import Confidence
 from capturelint.project.module import imported_names
-from capturelint.values import dunder, host_writes, memo, narrowing
-from capturelint.values.change import either
+from capturelint.values import assignments, memo, narrowing
 from capturelint.values.domain import (
     MISSING,
     ClassValue,
     Function,
     Host,
-    Instance,
-    Mapping,
-    Sequence,
-    Tensor,
     Unknown,
     Value,
-    changing_reason,
     device_confidence,
     element_of,
-    join,
-    options,
 )
 from capturelint.values.elsewhere import branch_is_elsewhere, rest_is_elsewhere
 from capturelint.values.expressions import evaluate, evaluate_defaults, flag, items_of, truth
-from capturelint.values.facts import StoreFact, span_of
 from capturelint.values.frame import Frame
 from capturelint.values.scope import Scope, join_names
 
@@ -53,20 +42,13 @@ def execute(body: list[ast.stmt], frame: Frame) -> None:
             why = memo.RAN_BEFORE if memo.rest_runs_once(statement, rest, frame) else None
             why = why or rest_is_elsewhere(statement, rest, before, frame)
             if why is not None:
-                _doubt(rest, frame, why)
+                frame.doubt(rest, why)
     frame.sure = sure
 
 
 def _leaves(node: ast.If) -> bool:
     """``if ...: return``: what follows is the other side."""
     return not node.orelse and isinstance(node.body[-1], (ast.Return, ast.Continue))
-
-
-def _doubt(body: list[ast.stmt], frame: Frame, why: str) -> None:
-    """From here it is only possible that code runs at capture."""
-    frame.sure = frame.sure.at_most(Confidence.POSSIBLE, why)
-    if frame.context is not None and body:
-        frame.context.doubtful.setdefault((body[0].lineno, body[-1].end_lineno or body[-1].lineno), why)
 
 
 def _scope(frame: Frame) -> Scope:
@@ -80,137 +62,6 @@ def _copy(names: dict[str, Value] | None) -> dict[str, Value] | None:
 
 def _expression(node: ast.Expr, frame: Frame) -> None:
     evaluate(node.value, frame)
-
-
-def _assign(node: ast.Assign, frame: Frame) -> None:
-    sure = frame.sure
-    if memo.ternary(node):
-        _doubt([node], frame, memo.RAN_BEFORE)
-    value = evaluate(node.value, frame)
-    frame.sure = sure
-    for target in node.targets:
-        store(target, value, node, frame)
-        host_writes.note_assigned(target, value, node, frame)
-
-
-def _annotated(node: ast.AnnAssign, frame: Frame) -> None:
-    if node.value is not None:
-        store(node.target, evaluate(node.value, frame), node, frame)
-
-
-def store(target: ast.expr, value: Value, statement: ast.stmt, frame: Frame) -> None:
-    """Binds a target to a value: a name, an attribute, an item, or the parts of a tuple."""
-    if isinstance(target, ast.Name):
-        _store_outer(target, value, frame)
-        narrowing.bind_target(target, value, frame)
-    elif isinstance(target, ast.Attribute):
-        _store_attribute(target, value, frame, augmented=False)
-    elif isinstance(target, ast.Subscript):
-        from capturelint.values.indexing import write_item
-
-        write_item(target, value, frame, augmented=False)
-        _store_item(target, value, frame)
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        from capturelint.values.engine import item_at
-
-        if isinstance(value, Tensor) and value.on_device:
-            frame.candidate(target)
-        starred = any(isinstance(part, ast.Starred) for part in target.elts)
-        for index, part in enumerate(target.elts):
-            if isinstance(part, ast.Starred):
-                store(part.value, element_of(value), statement, frame)
-            else:
-                store(part, element_of(value) if starred else item_at(value, index), statement, frame)
-
-
-def _store_outer(target: ast.Name, value: Value, frame: Frame) -> None:
-    """A name declared ``global`` or ``nonlocal`` outlives the call, as an attribute does."""
-    scope = _scope(frame)
-    if frame.context is not None and target.id in scope.global_names | scope.outer_names:
-        frame.context.stores[span_of(target)] = StoreFact(Unknown(), target.id, value, outer=True)
-        frame.candidate(target)
-
-
-def _store_item(target: ast.Subscript, value: Value, frame: Frame) -> None:
-    """An item of a container that an object holds: ``self.state["h"] = ...``."""
-    if frame.context is None or not isinstance(target.value, ast.Attribute):
-        return
-    container = frame.context.values.get(span_of(target.value))
-    if any(isinstance(option, (Mapping, Sequence)) for option in options(container)):
-        owner = frame.context.values.get(span_of(target.value.value), Unknown())
-        frame.context.stores[span_of(target)] = StoreFact(owner, target.value.attr, value, item=True)
-        frame.candidate(target)
-
-
-def _store_attribute(target: ast.Attribute, value: Value, frame: Frame, *, augmented: bool) -> None:
-    owner = evaluate(target.value, frame)
-    if frame.context is not None:
-        read = any(
-            isinstance(each, Instance) and (each.site, target.attr) in frame.context.attributes_read
-            for each in options(owner)
-        )
-        span = span_of(target)
-        frame.context.stores[span] = StoreFact(owner, target.attr, value, augmented, read)
-        frame.context.candidates.add(span)
-    key = narrowing.key_of(target)
-    names = _scope(frame).names
-    if key is not None and names is not None:
-        for known in [known for known in names if known.startswith(key + ".")]:
-            del names[known]
-        names[key] = value
-
-
-def _augmented(node: ast.AugAssign, frame: Frame) -> None:
-    from capturelint.values.tensor_math import arithmetic
-
-    value = evaluate(node.value, frame)
-    if changing_reason(value) is not None:
-        frame.candidate(node)
-    if isinstance(node.target, ast.Subscript):
-        from capturelint.values.indexing import write_item
-
-        write_item(node.target, value, frame, augmented=True)
-        host_writes.note_augmented(node, _held(node.target, frame), value, frame)
-        return
-    load: ast.expr = ast.copy_location(_as_load(node.target), node.target)
-    before = evaluate(load, frame)
-    host_writes.note_augmented(node, before, value, frame)
-    rebinds = isinstance(node.op, ast.MatMult)  # tensors have no in-place `@=`
-    own = dunder.in_place(node.op, before, value, node.target, frame)
-    if own is None:
-        own = dunder.binary(node.op, before, value, node.target, frame)
-    result = before if _in_place(before) and not rebinds else own or arithmetic(node.op, before, value)
-    if isinstance(result, Host):
-        result = replace(
-            result, changing=either(result.changing, either(changing_reason(before), changing_reason(value)))
-        )
-    if isinstance(node.target, ast.Name):
-        narrowing.bind_target(node.target, result, frame)
-    elif isinstance(node.target, ast.Attribute):
-        _store_attribute(node.target, result, frame, augmented=True)
-
-
-def _held(target: ast.Subscript, frame: Frame) -> Value:
-    """What the item held that is advanced."""
-    held = frame.context.values.get(span_of(target.value)) if frame.context is not None else None
-    found: list[Value] = []
-    for option in options(held):
-        if isinstance(option, Mapping):
-            found.extend((*(item for _, item in option.items), *([option.element] if option.element else ())))
-        elif isinstance(option, (Sequence, Tensor)):
-            found.append(element_of(option))
-    return join(*found)
-
-
-def _in_place(value: Value) -> bool:
-    return any(isinstance(option, Tensor) for option in options(value))
-
-
-def _as_load(target: ast.expr) -> ast.expr:
-    if isinstance(target, ast.Name):
-        return ast.Name(id=target.id, ctx=ast.Load())
-    assert isinstance(target, ast.Attribute)
-    return ast.Attribute(value=target.value, attr=target.attr, ctx=ast.Load())
 
 
 def _if(node: ast.If, frame: Frame) -> None:
@@ -232,7 +83,7 @@ def _if(node: ast.If, frame: Frame) -> None:
         if not just_set and memo.runs_once(node, side, body, frame):
             why = memo.RAN_BEFORE
         if why is not None:
-            _doubt(body, frame, why)
+            frame.doubt(body, why)
         execute(body, frame)
         frame.sure = sure
         ends.append(scope.names)
@@ -246,7 +97,7 @@ def _for(node: ast.For | ast.AsyncFor, frame: Frame) -> None:
     if frame.context is not None:
         frame.context.note_undecided(node.iter, source)
     item = items_of(source, node.iter, frame)
-    _loop(node.body, frame, lambda: store(node.target, item, node, frame))
+    _loop(node.body, frame, lambda: assignments.store(node.target, item, node, frame))
     execute(node.orelse, frame)
 
 
@@ -338,7 +189,7 @@ def _try(node: ast.Try, frame: Frame) -> None:
             scope.bind(handler.name, Unknown())
         sure = frame.sure
         if memo.after_missing(handler, frame):
-            _doubt(handler.body, frame, memo.RAN_BEFORE)
+            frame.doubt(handler.body, memo.RAN_BEFORE)
         execute(handler.body, frame)
         frame.sure = sure
         end = join_names(end, scope.names)
@@ -435,9 +286,9 @@ def _meets(subject: Value, case: ast.match_case) -> bool | None:
 
 _HANDLERS: dict[type[ast.stmt], Callable[[Any, Frame], None]] = {
     ast.Expr: _expression,
-    ast.Assign: _assign,
-    ast.AnnAssign: _annotated,
-    ast.AugAssign: _augmented,
+    ast.Assign: assignments.assign,
+    ast.AnnAssign: assignments.annotated,
+    ast.AugAssign: assignments.augmented,
     ast.If: _if,
     ast.For: _for,
     ast.AsyncFor: _for,
