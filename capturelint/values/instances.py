@@ -252,7 +252,8 @@ def _field(engine: Engine, site: Site, cls: ClassInfo, name: str) -> Value | Non
     """A dataclass field takes the constructor's argument; other class-level names their value or annotation."""
     bases = [entry for entry in engine.mro(cls) if isinstance(entry, str)]
     record = cls.is_dataclass or any(base.rpartition(".")[2] in ("NamedTuple", "BaseModel", "Struct") for base in bases)
-    if record and site.generic and _says_what_to_build(engine, cls, name):
+    # what is made of such classes is only possible: it is not entered, and what it would keep says nothing, otherwise
+    if record and site.generic and engine.enters_possible and _says_what_to_build(engine, cls, name):
         return _given_anywhere(engine, site, cls, name)
     if not record or site.generic:
         return _class_level(engine, cls, name)
