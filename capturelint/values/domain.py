@@ -255,17 +255,16 @@ def join(*values: Value | None) -> Value:
     if len(values) == 1 and values[0] is not None and values[0].__class__ is not Union:
         return values[0]
     first = values[0] if values else None
-    found: list[Value] = list(options(first))
-    whole = len(found)
-    for value in values[1:]:
-        if value is not first:
+    found: list[Value] = []
+    for index, value in enumerate(values):
+        if index == 0 or value is not first:
             for option in options(value):
                 _add(found, option)
     if not found:
         return UNKNOWN
     if len(found) == 1:
         return found[0]
-    if whole == len(found) and first is not None and all(map(is_, found, options(first))):
+    if first is not None and len(found) == len(options(first)) and all(map(is_, found, options(first))):
         return first
     callables = sum(isinstance(option, (Function, Instance, ClassValue, Partial)) for option in found)
     if len(found) - callables > _MAX_OPTIONS or callables > _MAX_CALLABLES:
