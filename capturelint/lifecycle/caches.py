@@ -28,6 +28,8 @@ from capturelint.values.writes import from_elsewhere
 
 #: functools' own bound where none is written
 _DEFAULT_SIZE = 128
+#: a cache of more entries than these is seldom filled
+_SMALL = 32
 
 
 @dataclass(eq=False, slots=True)
@@ -67,7 +69,7 @@ def _cached_functions(engine: Engine) -> Iterator[tuple[str, tuple[FunctionInfo,
                 continue  # one entry needs no second place
             for decorator in info.decorators:
                 if last_name(decorator) == "lru_cache" and (size := _bound(decorator)) is not None:
-                    sure = Confidence.LIKELY if size < _DEFAULT_SIZE else Confidence.POSSIBLE
+                    sure = Confidence.LIKELY if size <= _SMALL else Confidence.POSSIBLE
                     yield f"{module.name}.{info.qualname}", (info, decorator, sure)
 
 

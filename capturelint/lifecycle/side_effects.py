@@ -167,7 +167,8 @@ def _report(engine: Engine, place: _Place, captured: set[FunctionInfo | None]) -
     module, span, function = place.written
     reader, inside = _reader(engine, module, span, write, captured)
     confidence = place.confidence if reader is not None else Confidence.POSSIBLE
-    if write.how == SHRINKS or (write.how == GROWS and inside):
+    kept_apart = write.how == GROWS or write.text.endswith("]")
+    if write.how == SHRINKS or (inside and kept_apart):
         confidence = Confidence.POSSIBLE
     reason = f"`{write.name}` {write.how} in {function} ({module.display}:{span[0]})"
     read = f", and {reader} reads it" if reader is not None else ""
@@ -201,9 +202,14 @@ def _reader(
                 where = f"{function.qualname if function else 'the module'} ({module.display}:{node.lineno})"  # type: ignore[attr-defined]
                 if function in captured:
                     inside = inside or where
-                elif function is None or function.name not in _TELLS:
+                elif function is None or (function.name not in _TELLS and _matters(engine, function)):
                     return where, False
     return inside, True
+
+
+def _matters(engine: Engine, function: FunctionInfo) -> bool:
+    """Whether a function reads the state between replays; what a debugger or a set-up asks is as capture left it."""
+    return not engine.replays.any or engine.replays.near(function)
 
 
 def _own_nodes(module: Module, function: FunctionInfo | None) -> Iterator[ast.AST]:
