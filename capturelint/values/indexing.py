@@ -131,13 +131,18 @@ def _indexed(base: Tensor, index_node: ast.expr, index: Value) -> Value:
             continue
         if isinstance(value, Host) and value.is_none:
             result_rank = result_rank + 1 if result_rank is not None else None
-        elif isinstance(value, (Host, Read)) and result_rank is not None:
+        elif (isinstance(value, (Host, Read)) or _is_host_number(value)) and result_rank is not None:
             result_rank = result_rank - 1
         else:
             result_rank = None
     if result_rank is not None and result_rank < 0:
         result_rank = None
     return replace(base, rank=result_rank, count=None)
+
+
+def _is_host_number(value: Value) -> bool:
+    """A 0-d CPU tensor, which torch takes for the number in it."""
+    return isinstance(value, Tensor) and value.device is Device.HOST and value.rank == 0 and value.dtype != "bool"
 
 
 def _read_effects(base: Value, index_node: ast.expr, index: Value, frame: Frame) -> Iterator[Effect]:
@@ -195,6 +200,8 @@ def _tensor_index(index: Tensor, reads: bool) -> Iterator[Effect]:
     if index.device is Device.HOST:
         if index.rank == 0:
             return  # read on the host, which is at hand
+        if index.dtype == "bool":
+            return  # counted on the host, and its rows travel through pinned memory
         yield Effect("host-to-device", index.confidence, "a CPU tensor as index", "index")
         return
     sure = index.confidence if index.on_device else Confidence.POSSIBLE
@@ -274,7 +281,11 @@ def _write_effects(
         yield from _index_effects(node, part, reads=augmented)
     kinds = [_gathers(part) for _, part in parts]
     advanced = [sure for sure in kinds if sure is not None]
-    masks = [part for _, part in parts if any(t.dtype == "bool" and t.rank != 0 for t in tensors(part))]
+    masks = [
+        part
+        for _, part in parts
+        if any(t.dtype == "bool" and t.rank != 0 and t.device is not Device.HOST for t in tensors(part))
+    ]
     if advanced and not masks and not augmented and _is_number(value):
         sure = min(advanced, key=lambda c: c.rank)
         yield Effect("host-to-device", sure, "a Python number is copied to the device to be scattered", "value")
@@ -287,6 +298,8 @@ def _write_effects(
     elif masks and not augmented:
         yield from _mask_write(masks[0], value)
     for tensor in tensor_options(value):
+        if masks:
+            break  # one element travels as a number does, and more than one are refused outside a graph too
         if tensor.device is Device.HOST and not augmented and (tensor.rank != 0 or advanced or element):
             unsure = tensor.rank is None and not advanced
             sure = min(tensor.confidence, Confidence.LIKELY if unsure else Confidence.CERTAIN)
@@ -304,8 +317,13 @@ def _picks_element(target: ast.Subscript, index: Value, frame: Frame) -> bool:
 
 
 def _gathers(part: Value) -> Confidence | None:
-    """How sure it is that an index part is an integer tensor of one dimension or more, on the device."""
+    """How sure it is that an index part is an integer tensor of one dimension or more, on the device.
+
+    A mask on the CPU is turned into one.
+    """
     for option in options(part):
+        if isinstance(option, Tensor) and option.device is Device.HOST and option.dtype == "bool" and option.rank != 0:
+            return option.confidence
         if isinstance(option, Tensor) and option.on_device and option.rank != 0:
             if option.dtype == "int":
                 return option.confidence
@@ -323,8 +341,8 @@ def _mask_write(mask: Value, value: Value) -> Iterator[Effect]:
     """``x[mask] = number`` (or a 0-d tensor) captures; a longer value makes the mask be counted."""
     sure = device_confidence(mask) or Confidence.POSSIBLE
     for tensor in tensors(value):
-        if tensor.device is Device.HOST and tensor.rank == 0:
-            continue  # a 0-d CPU tensor is a number
+        if tensor.device is Device.HOST:
+            continue  # a number, or one element; more are refused outside a graph too
         if tensor.rank is not None and (tensor.rank > 0 or tensor.on_device):
             yield Effect("dynamic-shape", sure, "a boolean mask that takes a tensor of values", "index")
         elif tensor.rank is None:
