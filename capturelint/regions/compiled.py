@@ -38,7 +38,7 @@ def find(engine: Engine, module: Module) -> Iterator[Declaration]:
         if not _is_compile(engine.evaluate_in(scope, call.func)):
             continue
         given = arguments_of(call, engine.frame_for(scope))
-        if not _uses_graphs(given):
+        if not uses_graphs(given):
             continue
         if decorated is not None:
             target: Value = Function(decorated, bound=_receiver(engine, decorated))
@@ -63,11 +63,11 @@ def _of_modules(engine: Engine, module: Module) -> Iterator[Declaration]:
             for option in options(callee):
                 if isinstance(option, BoundExternal) and option.path == "torch.nn.Module.compile":
                     given = arguments_of(call, engine.frame_for(scope))
-                    if _uses_graphs(given):
+                    if uses_graphs(given):
                         yield _declare(module, call, holder, option.receiver, given)
                 elif isinstance(option, Partial) and _is_compile(option.function):
                     given = Arguments(option.arguments, option.keywords)
-                    if _uses_graphs(given) and call.args:
+                    if uses_graphs(given) and call.args:
                         yield _declare(module, call, holder, engine.evaluate_in(scope, call.args[0]), given)
 
 
@@ -86,7 +86,7 @@ def _partially_applied(engine: Engine, module: Module) -> Iterator[Declaration]:
                 continue
             scope = engine.module_scope(module)
             given = arguments_of(decorator, engine.frame_for(scope))
-            if _is_compile(given.positional[0]) and _uses_graphs(given):
+            if _is_compile(given.positional[0]) and uses_graphs(given):
                 target = Function(info, bound=_receiver(engine, info))
                 yield _declare(module, info.node, info, target, given)
 
@@ -110,7 +110,7 @@ def _declare(
     return Declaration(KIND, module, node, name, holder, target=target, compiled=True, refuses_breaks=refuses)
 
 
-def _uses_graphs(given: Arguments) -> bool:
+def uses_graphs(given: Arguments) -> bool:
     mode = given.keyword("mode")
     if isinstance(mode, Host) and mode.const in _MODES:
         return True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
 from capturelint.project.definitions import FunctionInfo
-from capturelint.values import specs
+from capturelint.values import identity, specs
 from capturelint.values.domain import (
     NONE,
     ClassValue,
@@ -66,7 +66,7 @@ def value_of(
         return None
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
-            node = ast.parse(node.value, mode="eval").body
+            node = _moved(ast.parse(node.value, mode="eval").body, node)
         except SyntaxError:
             return None
     if isinstance(node, ast.Constant) and node.value is None:
@@ -78,6 +78,13 @@ def value_of(
     if isinstance(node, (ast.Name, ast.Attribute)):
         return _named(engine, node, scope, name, device)
     return None
+
+
+def _moved(parsed: ast.expr, quoted: ast.expr) -> ast.expr:
+    """A quoted annotation stands where its string stands."""
+    for each in ast.walk(parsed):
+        ast.copy_location(each, quoted)
+    return parsed
 
 
 def _union(
@@ -136,7 +143,7 @@ def _named(
         value = _instance(engine, option, name, device)
         if value is None:
             return None
-        found.append(value)
+        found.append(identity.declared(value, scope.module, node) or value)
     return join(*found) if found else None
 
 

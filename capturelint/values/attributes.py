@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.values import hierarchy, memo
+from capturelint.values import hierarchy, identity, memo
 from capturelint.values.domain import (
     SIZE,
     UNKNOWN,
@@ -211,6 +211,8 @@ def _external_instance(engine: Engine, value: ExternalInstance, name: str, frame
         from capturelint.values.special_forms import super_attribute
 
         return super_attribute(value, name, frame)
+    if name in ("cuda_stream", "native_handle") and value.cls in identity.STREAMS:
+        return identity.handle_of(value)
     spec = engine.ops.lookup(f"{value.cls}.{name}")
     if spec is not None and spec.attribute:
         from capturelint.values.results import result_of

@@ -473,6 +473,9 @@ def link(context: Context, frame: Frame, node: ast.AST, sure: Sure) -> None:
     assert frame.context is not None
     name = frame.context.name
     call = CallFrame(frame.module.display, getattr(node, "lineno", 1), name)
+    entered = frame.context.enters.setdefault(span_of(node), [])
+    if context not in entered:
+        entered.append(context)
     for index, (caller, known, before) in enumerate(context.callers):
         if caller is frame.context and known == call:
             if sure.confidence > before.confidence:

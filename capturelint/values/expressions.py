@@ -255,6 +255,8 @@ def _contains(left: Value, right: Value) -> bool | None:
 
 def _conditional(node: ast.IfExp, frame: Frame) -> Value:
     known = truth(node.test, frame)
+    if frame.context is not None:
+        frame.context.decide(node.test, known)
     found: list[Value] = []
     for side, branch in ((True, node.body), (False, node.orelse)):
         if known is None or known is side:

@@ -114,6 +114,10 @@ class Context:
     #: tests, subjects and loops that changing host state decides
     undecided: set[NodeSpan] = field(default_factory=set)
     unresolved: dict[NodeSpan, str] = field(default_factory=dict)
+    #: the contexts that calls (and the managers of ``with`` statements) enter
+    enters: dict[NodeSpan, list[Context]] = field(default_factory=dict)
+    #: tests of branches: true or false where that is known, None where both sides are looked at
+    decided: dict[NodeSpan, bool | None] = field(default_factory=dict)
     #: attributes read, as (site, name), and enclosing names read; for the life of the graph
     attributes_read: set[tuple[object, str]] = field(default_factory=set)
     names_read: set[tuple[object, str]] = field(default_factory=set)
@@ -164,6 +168,10 @@ class Context:
         if changing_reason(value) is not None:
             self.undecided.add(span_of(node))
             self.candidate(node)
+
+    def decide(self, test: ast.AST, known: bool | None) -> None:
+        span = span_of(test)
+        self.decided[span] = known if self.decided.get(span, known) is known else None
 
     def candidate(self, node: ast.AST) -> None:
         self.candidates.add(span_of(node))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
 from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
-from capturelint.values import annotated, arguments, changing, hierarchy, writes
+from capturelint.values import annotated, arguments, changing, hierarchy, identity, writes
 from capturelint.values.domain import (
     MISSING,
     UNKNOWN,
@@ -264,8 +264,15 @@ def _field(engine: Engine, site: Site, cls: ClassInfo, name: str) -> Value | Non
     if position is not None and position < len(site.arguments):
         return site.arguments[position]
     default = cls.assigned.get(name)
-    if isinstance(default, ast.Call) and any(k.arg == "default_factory" for k in default.keywords):
-        return annotated.value_of(engine, cls.annotations.get(name), engine.module_scope(cls.module), name)
+    factory = None
+    if isinstance(default, ast.Call):
+        factory = next((k.value for k in default.keywords if k.arg == "default_factory"), None)
+    if factory is not None:
+        scope = engine.module_scope(cls.module)
+        declared = annotated.value_of(engine, cls.annotations.get(name), scope, name)
+        if identity.is_identified(declared):  # such an object is all about where it was made
+            return engine.evaluate_in(scope, ast.copy_location(ast.Call(factory, [], []), factory))
+        return declared
     return _class_level(engine, cls, name)
 
 

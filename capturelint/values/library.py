@@ -8,7 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.values import dunder, narrowing
+from capturelint.values import dunder, identity, narrowing
 from capturelint.values.change import Source, because, either
 from capturelint.values.domain import (
     HOST,
@@ -395,6 +395,7 @@ def _graph_context(path: str) -> Handler:
 
 
 _RESULTS: dict[str, Handler] = {
+    **identity.HANDLERS,
     "builtins.isinstance": _isinstance,
     "platform.system": lambda receiver, given, node, frame: Host(const="Linux", kind="str"),
     "torch.is_tensor": _is_tensor,

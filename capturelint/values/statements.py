@@ -68,6 +68,8 @@ def _if(node: ast.If, frame: Frame) -> None:
     scope = _scope(frame)
     following, frame.following = frame.following, []
     known = truth(node.test, frame)
+    if frame.context is not None:
+        frame.context.decide(node.test, known)
     before = scope.names
     ends: list[dict[str, Value] | None] = []
     for side, body in ((True, node.body), (False, node.orelse)):
