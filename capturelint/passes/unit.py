@@ -187,3 +187,13 @@ class Facts:
 
         text = code_of(node)
         return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def characters(module: Module, span: NodeSpan) -> Span:
+    """A span of ``ast`` as findings have it: lines and columns from 1, in characters."""
+
+    def column(line: int, offset: int) -> int:
+        text = module.line_text(line)
+        return offset if text.isascii() else len(text.encode()[:offset].decode(errors="replace"))
+
+    return Span(span[0], column(span[0], span[1]) + 1, span[2], column(span[2], span[3]) + 1)
