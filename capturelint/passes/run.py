@@ -70,6 +70,7 @@ def run_passes(unit: Unit) -> UnitHazards:
     from capturelint.passes.host_waits import HostWaits
     from capturelint.passes.precedence import most_specific
     from capturelint.passes.region_state import RegionState
+    from capturelint.passes.reseeding import Reseeding
     from capturelint.passes.scalars import FrozenScalars
     from capturelint.passes.shapes import Shapes
 
@@ -77,7 +78,7 @@ def run_passes(unit: Unit) -> UnitHazards:
     facts = Facts(unit, wrapper.resolve(PositionProvider), wrapper.module)
     kinds = (
         *(HostWaits, HiddenWaits, HostData, ControlFlow, Shapes),
-        *(RegionState, FrozenScalars, HostState, Collection),
+        *(RegionState, FrozenScalars, HostState, Collection, Reseeding),
     )
     passes = [kind(facts) for kind in kinds]
     cst.visit_batched(wrapper.module, passes)

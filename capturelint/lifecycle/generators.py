@@ -1,0 +1,100 @@
+"""CG803: a generator of the project's own is drawn from inside a region, and no graph was told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from capturelint.model import Confidence
+from capturelint.passes.base import Hazard
+from capturelint.passes.run import UnitHazards
+from capturelint.passes.unit import Support, Unit, characters
+from capturelint.project.module import Module
+from capturelint.values import devices, identity
+from capturelint.values.domain import Device, ExternalInstance, Value, options
+from capturelint.values.engine import Engine
+from capturelint.values.facts import CallFact, Context
+from capturelint.values.identity import Place
+
+_REGISTER = "register_generator_state"
+_MAX_FILES = 40
+
+
+def find(engine: Engine, contexts: Iterable[Context]) -> Iterator[UnitHazards]:
+    """Draws in ``contexts`` from generators that are registered nowhere."""
+    registered: Registered | None = None
+    for context in contexts:
+        if context.compiled:
+            continue  # the compiler refuses generators, or leaves them out of its graphs
+        for span, fact in context.calls.items():
+            generator = _drawn_from(engine, fact)
+            if generator is None:
+                continue
+            registered = registered if registered is not None else Registered(engine)
+            sure = registered.lacks(generator, context.module)
+            if sure is None:
+                continue
+            sure = min(sure, context.cap_at(span[0]), key=lambda each: each.rank)
+            hazard = Hazard(
+                "CG803",
+                characters(context.module, span),
+                "draws from a generator that no graph has registered: capture fails on this line",
+                "draws from an unregistered generator",
+                Support(sure, (context,)),
+            )
+            yield UnitHazards(Unit(context.module, context.node, [context]), (hazard,))
+
+
+def _drawn_from(engine: Engine, fact: CallFact) -> ExternalInstance | None:
+    """The generator on the device that an operator of torch's gets; None where it gets none."""
+    names = [callee for callee in fact.callees if callee.startswith("torch.")]
+    if not names or any(name.startswith("torch.Generator.") or name.endswith(_REGISTER) for name in names):
+        return None
+    for value in (*fact.arguments, *(value for _, value in fact.keywords)):
+        for option in options(value):
+            if isinstance(option, ExternalInstance) and option.cls in identity.GENERATORS:
+                device = devices.device_of(option.argument("device"))
+                declared = identity.role_of(option) == identity.DECLARED
+                if declared or (device is not None and device.device is not Device.HOST):
+                    return option
+    return None
+
+
+class Registered:
+    """The generators that some graph of the project is told of."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._places: set[Place] = set()
+        #: packages where a generator that nothing is known of is registered: it may be any of theirs
+        self._unknown: set[str] = set()
+        for module in engine.project.modules(engine.project.search.calling(_REGISTER), _MAX_FILES):
+            for holder, call in module.calls_named(_REGISTER):
+                scope = (
+                    engine.function_scope(holder, engine.receiver_of(holder))
+                    if holder is not None
+                    else engine.module_scope(module)
+                )
+                given = [*call.args, *(keyword.value for keyword in call.keywords)]
+                for argument in given[:1]:
+                    self._note(engine.evaluate_in(scope, argument), module)
+
+    def _note(self, value: Value, module: Module) -> None:
+        for option in options(value):
+            place = identity.place_of(option) if isinstance(option, ExternalInstance) else None
+            if place is None or identity.role_of(option) == identity.DECLARED:  # type: ignore[arg-type]
+                self._unknown.add(_package(module))
+            if place is not None:
+                self._places.add(place)
+
+    def lacks(self, generator: ExternalInstance, drawing: Module) -> Confidence | None:
+        """How sure it is that a generator which ``drawing`` draws from is registered nowhere; None where it is."""
+        if identity.place_of(generator) in self._places:
+            return None
+        if _package(drawing) in self._unknown or identity.role_of(generator) == identity.DECLARED:
+            return Confidence.POSSIBLE
+        device = devices.device_of(generator.argument("device"))
+        sure = device is not None and device.device is Device.DEVICE and device.confidence is Confidence.CERTAIN
+        return Confidence.CERTAIN if sure else Confidence.LIKELY
+
+
+def _package(module: Module) -> str:
+    return module.name.partition(".")[0]
