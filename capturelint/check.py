@@ -20,6 +20,7 @@ from capturelint.source.files import SourceFile, find_sources
 
 if TYPE_CHECKING:
     from capturelint.findings import Around
+    from capturelint.passes.run import UnitHazards
     from capturelint.project.project import Project
     from capturelint.reach import Reach
     from capturelint.regions.declaration import Declaration
@@ -98,6 +99,8 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
         paths = {file.path for file in chosen}
         units = [unit for unit in units_of(reached, engine.ops) if unit.module.file.path in paths]
         hazards = [opened for unit in units if (opened := _guarded(run_passes, unit, project=project))]
+    with watch.stage("streams"):
+        hazards.extend(each for each in _along_ways(engine, reaches, project) if each.unit.module.file.path in paths)
     with watch.stage("lifecycle"):
         around = _lifecycle(engine, reaches, options.config)
     with watch.stage("findings"):
@@ -215,6 +218,25 @@ def _relevant(reaches: list[Reach], chosen: list[SourceFile]) -> list[Reach]:
         for reach in reaches
         if reach.entered.declaration.module.file.path in paths
         or any(context.module.file.path in paths for context in reach.steps)
+    ]
+
+
+def _along_ways(engine: Engine, reaches: list[Reach], project: Project) -> list[UnitHazards]:
+    """What is told from the calls of a region and their order rather than from one function's code."""
+    from capturelint.lifecycle import cold, generators, nesting
+    from capturelint.lifecycle.wrapped import WrappedCallables
+    from capturelint.streams.find import Regions
+
+    reached = dict.fromkeys(context for reach in reaches for context in reach.steps)
+    wrapped = WrappedCallables(engine, dict.fromkeys(context.module for context in reached))
+    streams = Regions(engine, reaches)
+    for reach in streams.dealing:
+        _guarded(streams.walk, reach, reach.entered.declaration, project=project)
+    return [
+        *generators.find(engine, reached),
+        *nesting.find(reaches, wrapped),
+        *cold.find(engine, reaches, wrapped),
+        *streams.hazards(),
     ]
 
 
