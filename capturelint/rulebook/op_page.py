@@ -57,3 +57,4 @@ def _conditions(when: Condition) -> Iterator[str]:
     for pairs, word in ((when.const, "is"), (when.not_const, "is not")):
         yield from (f"{name} {word} {' or '.join(map(repr, values))}" for name, values in pairs)
     yield from (f"{name} is {kind}" for name, kind in when.kinds)
+    yield from (f"{name} is not {kind}" for name, kind in when.not_kinds)

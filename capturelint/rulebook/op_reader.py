@@ -11,6 +11,7 @@ from capturelint.errors import RulebookError
 from capturelint.model import Confidence
 from capturelint.rulebook.op_spec import (
     ALWAYS,
+    LAYOUTS,
     MODES,
     PARAMETER_KINDS,
     Condition,
@@ -28,7 +29,7 @@ SECTIONS = ("version", "source", "ops", "signatures", "classes", "modules", "ali
 _OP_KEYS = ("names", "params", "returns", "effects", "mutates", "attribute", "view", "random", "layout")
 _GROUP_KEYS = ("owner", "returns", "mutates", "view", "random", "lines")
 _EFFECT_KEYS = ("kind", "of", "when", "detail", "confidence", "versions", "help", "mode")
-_WHEN_KEYS = ("given", "not-given", "const", "not-const", "is")
+_WHEN_KEYS = ("given", "not-given", "const", "not-const", "is", "is-not")
 _KINDS = {kind.value: kind for kind in EffectKind}
 _CONFIDENCES = {confidence.value: confidence for confidence in Confidence}
 
@@ -149,8 +150,8 @@ class Reader:
         )
 
     def layout(self, key: str, value: object) -> str | None:
-        if value not in (None, "sparse", "nested"):
-            raise self.error(key, "must be sparse or nested")
+        if value not in (None, *LAYOUTS):
+            raise self.error(key, f"must be one of {', '.join(LAYOUTS)}")
         return value if isinstance(value, str) else None
 
     def params(self, key: str, value: object) -> tuple[str, ...]:
@@ -186,17 +187,21 @@ class Reader:
     def condition(self, key: str, value: object) -> Condition:
         row = self.mapping(key, value)
         self._known(key, row, _WHEN_KEYS)
-        kinds = self.mapping(f"{key}.is", row.get("is", {}))
-        for name, kind in kinds.items():
-            if kind not in PARAMETER_KINDS:
-                raise self.error(f"{key}.is.{name}", f"must be one of {', '.join(PARAMETER_KINDS)}")
         return Condition(
             self.words(f"{key}.given", row.get("given", [])),
             self.words(f"{key}.not-given", row.get("not-given", [])),
             self.constants(f"{key}.const", row.get("const", {})),
             self.constants(f"{key}.not-const", row.get("not-const", {})),
-            tuple(kinds.items()),
+            self.kinds(f"{key}.is", row.get("is", {})),
+            self.kinds(f"{key}.is-not", row.get("is-not", {})),
         )
+
+    def kinds(self, key: str, value: object) -> tuple[tuple[str, str], ...]:
+        kinds = self.mapping(key, value)
+        for name, kind in kinds.items():
+            if kind not in PARAMETER_KINDS:
+                raise self.error(f"{key}.{name}", f"must be one of {', '.join(PARAMETER_KINDS)}")
+        return tuple(kinds.items())
 
     def constants(self, key: str, value: object) -> tuple[tuple[str, tuple[Constant, ...]], ...]:
         found = []

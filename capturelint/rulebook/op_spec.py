@@ -121,7 +121,8 @@ class Condition:
     const: (parameter, values): it is given and is one of these constants; not_const: it is not given any of them.
     kinds: (parameter, kind): ``tensor``; ``mask``, a boolean tensor or a sequence that holds one; ``matrix`` and
     ``batch``, a tensor that is known to have two dimensions, or more; ``many``, one that is known to have 64 elements
-    or more; ``sparse`` and ``nested``, a tensor of such a layout; ``cuda``, a device argument that names the GPU.
+    or more; ``sparse``, ``nested`` and ``jagged``, a tensor of such a layout; ``cuda``, a device argument that names
+    the GPU. not_kinds: (parameter, kind) that it is not known to be.
     """
 
     given: tuple[str, ...] = ()
@@ -129,6 +130,7 @@ class Condition:
     const: tuple[tuple[str, tuple[Constant, ...]], ...] = ()
     not_const: tuple[tuple[str, tuple[Constant, ...]], ...] = ()
     kinds: tuple[tuple[str, str], ...] = ()
+    not_kinds: tuple[tuple[str, str], ...] = ()
 
     @property
     def always(self) -> bool:
@@ -137,7 +139,9 @@ class Condition:
 
 ALWAYS = Condition()
 MODES = ("anomaly", "validation", "eager")
-PARAMETER_KINDS = ("tensor", "mask", "matrix", "batch", "many", "sparse", "nested", "cuda")
+#: where a tensor is not strided: the nested layout of lists of tensors, and that of values with offsets
+LAYOUTS = ("sparse", "nested", "jagged")
+PARAMETER_KINDS = ("tensor", "mask", "matrix", "batch", "many", "cuda", *LAYOUTS)
 
 
 @dataclass(frozen=True, slots=True)

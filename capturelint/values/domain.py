@@ -60,8 +60,8 @@ class Tensor(Value):
     """A tensor. ``confidence`` says how sure ``device`` is; ``rank`` and ``dtype`` are None where not known.
 
     ``changing`` gives the reason why a host tensor's value can differ between replays. ``stored`` marks a tensor that
-    existed before the region began (a static input, a parameter, a buffer). ``layout`` is ``sparse`` or ``nested``
-    where that is known, and None for strided tensors and those that nothing is known of.
+    existed before the region began (a static input, a parameter, a buffer). ``layout`` is ``sparse``, ``nested`` or
+    ``jagged`` where that is known, and None for strided tensors and those that nothing is known of.
     """
 
     device: Device = Device.UNKNOWN

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
 from capturelint.rulebook import versions
-from capturelint.rulebook.op_spec import Condition, OpEffect, OpSpec
+from capturelint.rulebook.op_spec import LAYOUTS, Condition, OpEffect, OpSpec
 from capturelint.values import devices, modes
 from capturelint.values.domain import (
     MISSING,
@@ -148,6 +148,8 @@ def holds(when: Condition, bound: Bound) -> bool:
     for name, values in when.not_const:
         if is_const(bound.get(name), values):
             return False
+    if any(_is_kind(bound.get(name), kind) for name, kind in when.not_kinds):
+        return False
     return all(_is_kind(bound.get(name), kind) for name, kind in when.kinds)
 
 
@@ -181,7 +183,7 @@ def _is_kind(value: Value | None, kind: str) -> bool:
         return any(rank == 2 if kind == "matrix" else rank > 2 for rank in ranks)
     if kind == "many":
         return any(tensor.count is not None and tensor.count >= _MANY for tensor in tensors(value))
-    if kind in ("sparse", "nested"):
+    if kind in LAYOUTS:
         return any(tensor.layout == kind for tensor in tensors(value))
     if kind == "cuda":
         device = devices.device_of(value)

@@ -59,11 +59,14 @@ def result_of(
 def _described(value: Value, spec: OpSpec, bound: Bound) -> Value:
     """``value`` with the layout and the number of elements that its tensors have."""
     count = count_of(spec.name, bound, spec.returns.kind == "factory")
-    if (count is None and spec.layout is None) or not any(True for _ in tensors(value)):
+    layout = spec.layout
+    if layout == "nested" and not absent(bound.get("layout")):
+        layout = "jagged"  # strided is the default, so a layout that is given is the other one
+    if (count is None and layout is None) or not any(True for _ in tensors(value)):
         return value
     return join(
         *(
-            replace(option, layout=spec.layout or option.layout, count=count) if isinstance(option, Tensor) else option
+            replace(option, layout=layout or option.layout, count=count) if isinstance(option, Tensor) else option
             for option in options(value)
         )
     )

@@ -19,28 +19,25 @@ def find(captures: list[Capture], finder: Backwards) -> Iterator[Around]:
         for path in capture.paths:
             if on_side_stream(finder.engine, path):
                 continue  # the capture and what prepares it run on a stream that a caller chose
-            found = list(finder.before(path))
-            warm = any(each.side_stream for each in found)
-            for each in found:
+            for each in finder.before(path):
                 if not each.side_stream:
-                    yield _reported(capture, each, warm)
+                    yield _reported(capture, each)
 
 
-def _reported(capture: Capture, each: Backward, warm: bool) -> Around:
+def _reported(capture: Capture, each: Backward) -> Around:
     inner = each.inside[0]
     if each.kept_by:
         reason = f"`{each.kept_by}` keeps its autograd graph alive, so the captured backward waits on that stream"
     else:
         reason = "if anything keeps its autograd graph alive, the captured backward waits on that stream"
     graphed = capture.declaration.kind == GRAPHED_CALLABLES
-    sure = bool(each.kept_by) and not warm
     related = [] if inner is each.point else [Related(inner.module.display, inner.line, "the backward pass")]
     return report(
         "CG802",
         each.point,
         f"a backward pass on the default stream before the capture; {reason}",
         "runs backward on the default stream",
-        Confidence.LIKELY if sure else Confidence.POSSIBLE,
+        Confidence.LIKELY if each.kept_by else Confidence.POSSIBLE,
         [capture],
         help=_help(graphed, each.kept_by),
         related=[*related, *story(each.path, capture)],
