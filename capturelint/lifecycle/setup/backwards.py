@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from capturelint.lifecycle.setup.before import callees, calls_in, earlier, on_side_stream
+from capturelint.lifecycle.setup.before import callees, calls_in, earlier, in_another_capture, on_side_stream
 from capturelint.lifecycle.setup.captures import GRAPHED_CALLABLES, Capture
 from capturelint.lifecycle.setup.points import Path, Point, ancestors, value_at
 from capturelint.lifecycle.setup.sizes import names_in
@@ -73,13 +73,15 @@ class Backwards:
                 outer = (each.point.at(call), *each.path[1:])
                 if is_backward(call) and not self._own(outer[0], call):
                     kept = kept_by(outer[0], call, path)
-                    yield Backward(outer, (outer[0],), on_side_stream(self.engine, outer), kept)
+                    yield Backward(outer, (outer[0],), self._elsewhere(outer), kept)
                     continue
                 for info in callees(self.engine, outer[0], call):
                     for inside in self._within(info):
-                        side = on_side_stream(self.engine, (*inside, *outer))
                         kept = _kept_within(inside) or _kept_result(inside, outer[0], path)
-                        yield Backward(outer, inside, side, kept)
+                        yield Backward(outer, inside, self._elsewhere((*inside, *outer)), kept)
+
+    def _elsewhere(self, path: Path) -> bool:
+        return on_side_stream(self.engine, path) or in_another_capture(path)
 
     def _own(self, point: Point, call: ast.Call) -> bool:
         """A method of the project's own that is called ``backward`` is entered instead."""

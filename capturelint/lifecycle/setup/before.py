@@ -92,6 +92,15 @@ def on_side_stream(engine: Engine, path: Path) -> bool:
     )
 
 
+def in_another_capture(path: Path) -> bool:
+    """Whether the code at ``path[0]`` is captured itself, on the stream of that capture."""
+    return any(
+        isinstance(item.context_expr, ast.Call) and last_name(item.context_expr.func) == "graph"
+        for point in path
+        for item in withs_at(point)
+    )
+
+
 def is_side_stream(engine: Engine, point: Point, node: ast.expr) -> bool:
     """Whether a context manager makes a stream the current one that is not the default stream."""
     if isinstance(node, ast.Call) and last_name(node.func) in ("stream", "StreamContext"):
