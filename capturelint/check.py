@@ -102,7 +102,7 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
     with watch.stage("streams"):
         hazards.extend(each for each in _along_ways(engine, reaches, project) if each.unit.module.file.path in paths)
     with watch.stage("lifecycle"):
-        around = _lifecycle(engine, reaches, options.config)
+        around = _lifecycle(engine, reaches, codes, options.config)
     with watch.stage("findings"):
         found, hidden = findings.build(rulebook, codes, hazards, around, reaches, options)
         found = findings.suppressed(rulebook, codes, found, chosen, project, options)
@@ -240,7 +240,7 @@ def _along_ways(engine: Engine, reaches: list[Reach], project: Project) -> list[
     ]
 
 
-def _lifecycle(engine: Engine, reaches: list[Reach], config: Config) -> list[Around]:
+def _lifecycle(engine: Engine, reaches: list[Reach], codes: frozenset[str], config: Config) -> list[Around]:
     from capturelint.lifecycle import (
         autocast,
         caches,
@@ -248,15 +248,16 @@ def _lifecycle(engine: Engine, reaches: list[Reach], config: Config) -> list[Aro
         life,
         optimizers,
         pinned,
-        rebinding,
+        rules,
         side_effects,
         staging,
     )
     from capturelint.lifecycle.setup import find as setup
 
+    lives = life.lives(engine, reaches)
     steps = optimizers.captured_steps(engine, reaches)
     return [
-        *rebinding.find(engine, reaches),
+        *rules.find(lives, reaches, codes),
         *side_effects.find(engine, reaches),
         *caches.find(engine, reaches),
         *optimizers.find(engine, steps),
@@ -265,7 +266,7 @@ def _lifecycle(engine: Engine, reaches: list[Reach], config: Config) -> list[Aro
         *autocast.find(engine, reaches),
         *setup.find(engine, reaches, config.max_graphs),
         *pinned.find(engine, reaches),
-        *staging.find(engine, life.lives(engine, reaches)),
+        *staging.find(engine, lives),
     ]
 
 

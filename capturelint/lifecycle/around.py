@@ -36,7 +36,7 @@ class Surroundings:
             return True
         if function is self.declaration.holder and function_line(statement) <= last_line(self.declaration):
             return not _in_common_loop(function.node, self.declaration, statement) or not replays(function)
-        if self.captured_after(function, statement) or self._drops_graph(function):
+        if self.captured_after(function, statement) or self.drops_graph(function):
             return True
         if function is not self.declaration.holder and _records(function) and not replays(function):
             return True  # the forward's graph is recorded before the backward's, which reads what it leaves
@@ -44,7 +44,7 @@ class Surroundings:
             return True
         return function in self.capturing and not replays(function)
 
-    def _drops_graph(self, function: FunctionInfo) -> bool:
+    def drops_graph(self, function: FunctionInfo) -> bool:
         """``self.graph = None``, ``self.captured = False``: who throws the graph away has it captured anew."""
         if replays(function):
             return False

@@ -11,6 +11,7 @@ from capturelint.values.call_sites import CallSite, sites_of
 from capturelint.values.domain import Function, Instance, Partial, Value, options
 from capturelint.values.engine import Engine
 
+#: a name that more files call says nothing about who calls this function
 _MAX_FILES = 12
 _MAX_SITES = 24
 
@@ -18,7 +19,7 @@ _MAX_SITES = 24
 def callers(engine: Engine, info: FunctionInfo) -> list[CallSite]:
     """The calls of ``info`` in the project, each once."""
     found: dict[int, CallSite] = {}
-    for site in (*sites_of(engine, info), *_closure_calls(engine, info), *_calls_of_passed(engine, info)):
+    for site in (*sites_of(engine, info, _MAX_FILES), *_closure_calls(engine, info), *_calls_of_passed(engine, info)):
         found.setdefault(id(site.call), site)
         if len(found) >= _MAX_SITES:
             break
@@ -30,7 +31,7 @@ def _closure_calls(engine: Engine, info: FunctionInfo) -> Iterator[CallSite]:
     maker = info.parent
     if maker is None or not _hands_out(maker, info):
         return
-    for site in sites_of(engine, maker):
+    for site in sites_of(engine, maker, _MAX_FILES):
         for name in site.module.uses.names_given_to(site.call):
             yield from _calls_of_value(engine, info, site.module, name)
     for module in engine.project.modules(engine.project.search.mentioning(maker.name), _MAX_FILES):

@@ -19,12 +19,13 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 from capturelint.lifecycle import around
 from capturelint.lifecycle.around import Surroundings
 from capturelint.lifecycle.places import Origin, Origins, Place
 from capturelint.project.definitions import ClassInfo, FunctionInfo, store_targets, walk_own
-from capturelint.project.module import Module
+from capturelint.project.module import ImportedName, Module
 from capturelint.reach import Reach
 from capturelint.regions.declaration import Declaration
 from capturelint.values.domain import DeviceValue, DType, Function, Host, Value, options
@@ -34,7 +35,9 @@ from capturelint.values.lazy import LazyScope
 
 _MAX_FILES = 30
 #: how far the callers of what replays are followed
-_MAX_DEPTH = 3
+_MAX_DEPTH = 2
+_MAX_MODULES = 40
+_MAX_NAMES = 200
 _REPLAY = "replay"
 
 
@@ -68,6 +71,50 @@ class Life:
     @cached_property
     def surroundings(self) -> Surroundings:
         return around.of(self.engine, self.declaration)
+
+    @cached_property
+    def capture_calls(self) -> dict[int, ast.Call]:
+        """The calls by which the region is captured, by their identity."""
+        return {
+            id(site.call): site.call
+            for info in self.surroundings.capturing
+            if info is not None
+            for site in self.origins.callers(info)
+        }
+
+    @cached_property
+    def entered(self) -> frozenset[FunctionInfo]:
+        """The functions that the region itself runs."""
+        start = self.reach.entered.context  # stands for the code that declares the region, unless that is a decorator
+        decorated = id(self.declaration.node) in self.declaration.module.functions
+        steps = self.reach.steps if decorated else [each for each in self.reach.steps if each is not start]
+        found = {context.function for context in steps if context.function is not None}
+        return frozenset(found - {self.holder} if self.holder is not None and self.is_block else found)
+
+    @cached_property
+    def modules_around(self) -> list[Module]:
+        """The modules of the code that captures, replays, or is captured: where its life can be told."""
+        found: dict[Module, None] = {self.declaration.module: None}
+        found.update((info.module, None) for info in self.surroundings.capturing if info is not None)
+        found.update((replay.module, None) for replay in self.replays)
+        for module in list(found):
+            found.update((imported, None) for imported in self._imported_by(module))
+        for info in self.entered:
+            if len(found) >= _MAX_MODULES:
+                break
+            found[info.module] = None
+        return list(found)
+
+    def _imported_by(self, module: Module) -> Iterator[Module]:
+        """The project's modules that a module imports names of: helpers that it hands its objects to."""
+        project = self.engine.project
+        for definitions in islice(module.names.values(), _MAX_NAMES):
+            for definition in definitions:
+                if isinstance(definition, ImportedName):
+                    path, _, _ = project.resolve_import(definition, module)
+                    found = project.module_at(path) if path is not None else None
+                    if found is not None:
+                        yield found
 
     @property
     def is_block(self) -> bool:
@@ -111,9 +158,20 @@ class Life:
         for function, statement in _statements(module, holder):
             value = getattr(statement, "value", None)
             if isinstance(statement, (ast.Assign, ast.AnnAssign)) and value is not None and _holds(value, node):
-                for target in store_targets(statement):
+                targets = store_targets(statement)
+                index = self._position(node, len(targets))
+                for target in targets if index is None else targets[index : index + 1]:
                     found |= self._place_of(function, module, target)
         return found
+
+    def _position(self, node: ast.AST, count: int) -> int | None:
+        """Which of several callables, graphed in one call, this region is."""
+        given = node.args[0] if isinstance(node, ast.Call) and node.args else None
+        if not isinstance(given, (ast.Tuple, ast.List)) or len(given.elts) != count:
+            return None
+        scope = self.engine.scope_of(self.holder, self.declaration.module)
+        same = [i for i, e in enumerate(given.elts) if self.engine.evaluate_in(scope, e) == self.declaration.target]
+        return same[0] if len(same) == 1 else None
 
     def _place_of(self, function: FunctionInfo | None, module: Module, target: ast.expr) -> set[Place]:
         if isinstance(target, ast.Name):
@@ -150,11 +208,10 @@ class Life:
         nodes: list[tuple[FunctionInfo | None, Module, ast.AST]] = []
         if declaration.body is not None:
             nodes.extend((self.holder, declaration.module, each) for each in declaration.body)
-            entered = {context.function for context in self.reach.steps} - {None, self.holder}
             owner = around.owner_of(self.holder)
             nodes.extend(
-                (info, info.module, info.node) for info in entered
-                if info is not None and (around.owner_of(info) is owner or info.parent is not None)
+                (info, info.module, info.node) for info in self.entered
+                if (around.owner_of(info) is owner or info.parent is not None)
             )  # fmt: skip
         elif isinstance(declaration.node, ast.Call):
             nodes.append((self.holder, declaration.module, declaration.node))
@@ -244,9 +301,24 @@ class Life:
         for place in results:
             for module in self._modules_calling(place):
                 for function, call in module.calls_named(place.name):
-                    if isinstance(call.func, (ast.Name, ast.Attribute)):
+                    if isinstance(call.func, (ast.Name, ast.Attribute)) and not self._bound_anew(function, call):
                         if not results.isdisjoint(self.origins.same(function, module, call.func).places):
                             yield Replay(module, function, call)
+
+    def _bound_anew(self, function: FunctionInfo | None, call: ast.Call) -> bool:
+        """Whether the name that is called was bound to something else in between."""
+        if function is None or function is not self.holder or not isinstance(call.func, ast.Name):
+            return False
+        name = call.func.id
+        before = [
+            node
+            for node in walk_own(function.node)
+            if isinstance(node, ast.Assign)
+            and node.lineno < call.lineno
+            and any(isinstance(target, ast.Name) and target.id == name for target in store_targets(node))
+        ]
+        last = max(before, key=lambda node: node.lineno, default=None)
+        return last is not None and not _holds(last.value, self.declaration.node)
 
     def _modules_calling(self, place: Place) -> list[Module]:
         if not isinstance(place.owner, ClassInfo):

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 
 from capturelint.lifecycle import stores
 from capturelint.lifecycle.callers import callers
-from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name
+from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, last_name
 from capturelint.project.module import AssignedName, ImportedName, Module
 from capturelint.values.call_sites import CallSite
 from capturelint.values.domain import BoundExternal, Function, Instance, Value, options
 from capturelint.values.engine import Engine
 
 #: an object that more expressions than these lead to is not followed further
-_MAX_STEPS = 400
+_MAX_STEPS = 200
 _MAX_DEPTH = 24
 
 #: what gives an element (or all elements) of a container
@@ -61,7 +61,9 @@ class Origins:
     """Answers where objects come from. Answers are kept: many rules ask about the same few expressions."""
 
     engine: Engine
-    _known: dict[tuple[int, bool], Origin] = field(default_factory=dict)
+    _known: dict[tuple[FunctionInfo | None, Module, str | int, bool], Origin] = field(default_factory=dict)
+    _stores: dict[Place, list[stores.Store]] = field(default_factory=dict)
+    _returned: dict[FunctionInfo, list[ast.expr]] = field(default_factory=dict)
     _callers: dict[FunctionInfo, list[CallSite]] = field(default_factory=dict)
 
     def same(self, function: FunctionInfo | None, module: Module, node: ast.expr) -> Origin:
@@ -73,7 +75,8 @@ class Origins:
         return self._answer(function, module, node, through=True)
 
     def _answer(self, function: FunctionInfo | None, module: Module, node: ast.expr, *, through: bool) -> Origin:
-        key = (id(node), through)
+        name = dotted_name(node)  # said again, a name means the same: the order of statements is not regarded
+        key = (function, module, name if name is not None else id(node), through)
         if key not in self._known:
             walk = _Walk(self, through)
             walk.expression(function, module, node, ())
@@ -85,6 +88,18 @@ class Origins:
             self._callers[info] = []
             self._callers[info] = callers(self.engine, info)
         return self._callers[info]
+
+    def stores(self, place: Place) -> list[stores.Store]:
+        """What is put into an attribute."""
+        if place not in self._stores:
+            assert isinstance(place.owner, ClassInfo)
+            self._stores[place] = stores.of_attribute(self.engine, place.owner, place.name)
+        return self._stores[place]
+
+    def returned(self, info: FunctionInfo) -> list[ast.expr]:
+        if info not in self._returned:
+            self._returned[info] = stores.returned(info)
+        return self._returned[info]
 
     def attribute(self, function: FunctionInfo | None, module: Module, node: ast.Attribute) -> Iterator[Place]:
         """The places that ``receiver.name`` may mean, by the receiver's class."""
@@ -215,8 +230,7 @@ class _Walk:
             return
         self.seen.add((place, path))
         self.found.places.add(place)
-        assert isinstance(place.owner, ClassInfo)
-        for store in stores.of_attribute(self.engine, place.owner, place.name):
+        for store in self.origins.stores(place):
             at = path
             if store.entry and len(path) > 1:
                 at = path[1:]  # the first position chooses the entry
@@ -239,7 +253,7 @@ class _Walk:
         callee = self.engine.evaluate_in(self.engine.scope_of(function, module), node.func)
         functions = [option for option in options(callee) if isinstance(option, Function)]
         for option in functions:
-            for value in stores.returned(option.info):
+            for value in self.origins.returned(option.info):
                 self.expression(option.info, option.info.module, value, path)
         if functions:
             return

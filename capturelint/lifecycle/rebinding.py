@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capturelint.findings import Around
-from capturelint.lifecycle import around, region_stores
-from capturelint.lifecycle.around import Surroundings
+from capturelint.lifecycle import around, region_stores, story
+from capturelint.lifecycle.life import Life
+from capturelint.lifecycle.moments import Moments
 from capturelint.model import Applicability, Confidence, Edit, Fix, Related
-from capturelint.passes.base import Hazard
 from capturelint.passes.unit import Support
-from capturelint.project.definitions import FunctionInfo, dotted_name, store_targets, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, store_targets, walk_own
 from capturelint.project.module import Module
-from capturelint.reach import Reach
 from capturelint.values import hierarchy, instances
 from capturelint.values.domain import (
     ExternalInstance,
@@ -26,8 +25,10 @@ from capturelint.values.domain import (
     Instance,
     Mapping,
     Sequence,
+    Tensor,
     Unknown,
     Value,
+    is_none,
     options,
     tensors,
 )
@@ -38,6 +39,7 @@ from capturelint.values.memo import unset
 from capturelint.values.sites import Site
 
 _MAX_FILES = 20
+_BINDING = (ast.Assign, ast.AnnAssign, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.NamedExpr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,47 +55,51 @@ class _Rebinding:
     written: tuple[Site, str] | None = None
 
 
-def find(engine: Engine, reaches: list[Reach]) -> Iterator[Around]:
-    """Every rebinding of a static input, with the regions that read it."""
-    found: dict[tuple[str, int, int], tuple[_Rebinding, list[Reach]]] = {}
-    captured = around.captured_lines(reaches)
-    for reach in reaches:
-        declaration = reach.entered.declaration
-        if declaration.body is None:
-            continue
-        surroundings = around.of(engine, declaration)
-        for rebinding in (*_of_names(engine, reach, surroundings), *_of_attributes(engine, reach, surroundings)):
-            key = (rebinding.module.display, rebinding.target.lineno, rebinding.target.col_offset)
-            if any(first <= key[1] <= last for first, last in captured.get(key[0], ())):
-                continue  # inside a region: CG502's business
-            known = found.setdefault(key, (rebinding, []))
-            if reach not in known[1]:
-                known[1].append(reach)
-    for rebinding, regions in found.values():
-        yield _report(rebinding, regions)
+def find(life: Life, moments: Moments) -> Iterator[Around]:
+    """Every rebinding of what the region reads."""
+    if not life.is_block:
+        return
+    for rebinding in (*_of_names(life, moments), *_of_attributes(life, moments)):
+        yield _report(life, rebinding)
         if rebinding.written is not None:
             elsewhere = (rebinding.module.display, around.function_line(rebinding.statement))
             support = Support(min(rebinding.confidence, Confidence.LIKELY), ())
-            yield from region_stores.undone(*rebinding.written, elsewhere, support, regions)
+            yield from region_stores.undone(*rebinding.written, elsewhere, support, [life.reach])
 
 
-def _report(rebinding: _Rebinding, regions: list[Reach]) -> Around:
+def _report(life: Life, rebinding: _Rebinding) -> Around:
     module, target = rebinding.module, rebinding.target
     text = module.segment(target, 48)
-    declaration = regions[0].entered.declaration
-    where = f"{declaration.module.display}:{declaration.line}"
-    hazard = Hazard(
+    return story.finding(
+        life,
         "CG501",
-        around.span(module, target),
-        f"`{text}` is bound to another tensor, but the graph captured at {where} goes on reading the old one",
+        rebinding.function,
+        module,
+        target,
+        f"`{text}` is bound to another tensor, but the graph captured at {story.where(life)} reads the old one",
         "the graph keeps the old tensor",
-        Support(rebinding.confidence, ()),
+        rebinding.confidence,
         help=f"write into the tensor that the graph reads: `{text}.copy_(...)`",
-        related=(Related(declaration.module.display, declaration.line, "captured with the tensor bound before"),),
+        related=(
+            *_made_at(life, rebinding),
+            story.captured_at(life, "captured with the tensor bound before"),
+            *story.replayed_at(life, rebinding.function),
+        ),
         fix=_fix(rebinding),
     )
-    scope = rebinding.function.qualname if rebinding.function is not None else ""
-    return Around(module, scope, hazard, tuple(regions))
+
+
+def _made_at(life: Life, rebinding: _Rebinding) -> tuple[Related, ...]:
+    """Where what the graph reads was bound first: in a constructor, or before the region."""
+    target = rebinding.target
+    if not isinstance(target, ast.Attribute):
+        return ()
+    for place in life.origins.attribute(rebinding.function, rebinding.module, target):
+        assert isinstance(place.owner, ClassInfo)
+        for method, statement in place.owner.attribute_stores(place.name):
+            if method is not rebinding.function and not isinstance(statement, ast.AugAssign):
+                return (Related(method.module.display, around.function_line(statement), "made here"),)
+    return ()
 
 
 def _fix(rebinding: _Rebinding) -> Fix | None:
@@ -105,16 +111,28 @@ def _fix(rebinding: _Rebinding) -> Fix | None:
     value = ast.get_source_segment(module.source, statement.value)
     if target is None or value is None:
         return None
+    if (rows := _rows(statement.value)) is not None:
+        target = f"{target}[:{rows}]"  # a smaller batch fills the first rows
     edit = Edit(around.span(module, statement), f"{target}.copy_({value})")
     return Fix(Applicability.UNSAFE, "write in place", (edit,))
+
+
+def _rows(value: ast.expr) -> str | None:
+    """``n`` of ``new[:n]``."""
+    if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
+        bounds = value.slice
+        if bounds.upper is not None and (bounds.lower is None or ast.unparse(bounds.lower) == "0"):
+            return ast.unparse(bounds.upper)
+    return None
 
 
 # -- plain names -----------------------------------------------------------------------------------------------------
 
 
-def _of_names(engine: Engine, reach: Reach, surroundings: Surroundings) -> Iterator[_Rebinding]:
+def _of_names(life: Life, moments: Moments) -> Iterator[_Rebinding]:
     """Names of the function (or module) that holds the region."""
-    declaration = reach.entered.declaration
+    engine, reach, surroundings = life.engine, life.reach, life.surroundings
+    declaration = life.declaration
     region_end = around.last_line(declaration)
     read = {(owner, name) for context in reach.steps for owner, name in context.names_read}
     for owner, name in sorted(read, key=lambda pair: pair[1]):
@@ -136,7 +154,8 @@ def _of_names(engine: Engine, reach: Reach, surroundings: Surroundings) -> Itera
                 continue
             if _looks_up(node, statement, name):
                 continue
-            if surroundings.replayed_after(function, statement, node if not nested else None):
+            later = nested and moments.between(function, module, statement, lasts=True) is not None
+            if later or surroundings.replayed_after(function, statement, node if not nested else None):
                 yield _Rebinding(module, function, statement, target, Confidence.CERTAIN)
 
 
@@ -170,6 +189,8 @@ def _bindings(
         for target in store_targets(statement):
             if _names(target, name):
                 yield holder, statement, target
+        if isinstance(statement, ast.NamedExpr) and statement.target.id == name:
+            yield holder, statement, statement.target
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             inner = module.functions.get(id(statement))
             if inner is None:
@@ -192,7 +213,8 @@ def _names(target: ast.expr, name: str) -> bool:
 # -- attributes ------------------------------------------------------------------------------------------------------
 
 
-def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> Iterator[_Rebinding]:
+def _of_attributes(life: Life, moments: Moments) -> Iterator[_Rebinding]:
+    engine, reach, surroundings = life.engine, life.reach, life.surroundings
     read: dict[tuple[Site, str], None] = {}
     stored: set[tuple[Site, str]] = set()
     # what the region itself runs is CG502's business, unless it replays, which captured code cannot
@@ -210,7 +232,8 @@ def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> 
     for site, name in sorted(read, key=lambda pair: (pair[0].cls.qualname, pair[1])):
         value = instances.of_instance(engine, Instance(site, exact=not site.generic), name)
         written = (site, name) in stored
-        if not _static_input(value) and not written:
+        late = all(isinstance(option, Unknown) or is_none(option) for option in options(value))
+        if not _static_input(value) and not written and not late:
             continue
         if written and not surroundings.read_by_replay(name):
             continue  # nobody reads what the graph writes there
@@ -223,9 +246,25 @@ def _of_attributes(engine: Engine, reach: Reach, surroundings: Surroundings) -> 
                 continue
             if not _binds_anew(target, statement, value) or not _is_tensor(engine, module, function, statement):
                 continue
-            confidence = surroundings.confidence(function)
+            if late and not _makes_tensor(engine, module, function, statement):
+                continue  # what the graph reads is made elsewhere, if it is a tensor at all
+            confidence = _confidence(life, moments, module, function, statement)
             if confidence > Confidence.POSSIBLE:
                 yield _Rebinding(module, function, statement, target, confidence, (site, name) if written else None)
+
+
+def _confidence(
+    life: Life, moments: Moments, module: Module, function: FunctionInfo | None, statement: ast.AST
+) -> Confidence:
+    """How sure it is that a statement runs between capture and replay: by its function, else by who calls it."""
+    near = life.surroundings.confidence(function)
+    if near > Confidence.POSSIBLE:
+        return near
+    owner = around.owner_of(function)
+    if owner is not None and not hierarchy.is_module(life.engine, owner):
+        return near  # of other objects than modules there are many, and which one is captured is not known
+    sure = moments.between(function, module, statement, lasts=True)
+    return min(sure, Confidence.LIKELY, key=lambda c: c.rank) if sure is not None else near
 
 
 def _overridden(engine: Engine, site: Site, function: FunctionInfo) -> bool:
@@ -298,12 +337,19 @@ def _binds_anew(target: ast.expr, statement: ast.AST, value: Value | None) -> bo
     """Whether the statement binds another object: ``t += 1`` and ``t[i] = v`` on a tensor write in place."""
     if isinstance(target, ast.Subscript):
         holds_tensors = any(isinstance(option, (Mapping, Sequence)) for option in options(value))
-        return holds_tensors and isinstance(statement, ast.Assign) and not isinstance(target.slice, ast.Slice)
+        is_view = isinstance(target.slice, ast.Slice) and any(True for _ in tensors(value))
+        return holds_tensors and isinstance(statement, ast.Assign) and not is_view
     if isinstance(statement, ast.AugAssign):
         return isinstance(statement.op, ast.MatMult)
-    return isinstance(statement, (ast.Assign, ast.AnnAssign, ast.For, ast.AsyncFor)) and (
-        not isinstance(statement, ast.AnnAssign) or statement.value is not None
-    )
+    return isinstance(statement, _BINDING) and (not isinstance(statement, ast.AnnAssign) or statement.value is not None)
+
+
+def _makes_tensor(engine: Engine, module: Module, function: FunctionInfo | None, statement: ast.AST) -> bool:
+    """Whether a statement assigns what surely is a tensor."""
+    if not isinstance(statement, ast.Assign):
+        return False
+    found = list(options(engine.evaluate_in(engine.scope_of(function, module), statement.value)))
+    return bool(found) and all(isinstance(option, Tensor) for option in found)
 
 
 def _is_tensor(engine: Engine, module: Module, function: FunctionInfo | None, statement: ast.AST) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import libcst as cst
 from libcst import BatchableCSTVisitor
 
-from capturelint.model import Fix, Related, Span
+from capturelint.model import Consequence, Fix, Related, Span
 from capturelint.passes.unit import Facts, Support
 from capturelint.values.facts import Effect
 
@@ -26,6 +26,8 @@ class Hazard:
     help: str | None = None
     related: tuple[Related, ...] = ()
     fix: Fix | None = None
+    #: where it is another one than the rule's
+    consequence: Consequence | None = None
 
 
 class CapturePass(BatchableCSTVisitor):

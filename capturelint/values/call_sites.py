@@ -187,8 +187,11 @@ def constructions(engine: Engine, cls: ClassInfo) -> list[Arguments]:
     ]
 
 
-def sites_of(engine: Engine, info: FunctionInfo) -> list[CallSite]:
-    """The calls of ``info`` in the project: those of its name, of its objects, of its class for a constructor."""
+def sites_of(engine: Engine, info: FunctionInfo, max_files: int = _MAX_FILES) -> list[CallSite]:
+    """The calls of ``info`` in the project: those of its name, of its objects, of its class for a constructor.
+
+    Of a name that more than ``max_files`` files call, only those count that know the class.
+    """
     if info.name == "<lambda>":
         return []
     if _constructs(info):
@@ -196,7 +199,7 @@ def sites_of(engine: Engine, info: FunctionInfo) -> list[CallSite]:
         return list(islice(_constructions(engine, info.owner), _MAX_SITES))
     if _is_object_call(info):
         return list(islice(_object_calls(engine, info), _MAX_SITES))
-    return list(islice(_calls_by_name(engine, info), _MAX_SITES))
+    return list(islice(_calls_by_name(engine, info, max_files), _MAX_SITES))
 
 
 def _constructs(info: FunctionInfo) -> bool:
@@ -207,11 +210,11 @@ def _is_object_call(info: FunctionInfo) -> bool:
     return info.owner is not None and info.name in ("forward", "__call__")
 
 
-def _calls_by_name(engine: Engine, info: FunctionInfo) -> Iterator[CallSite]:
+def _calls_by_name(engine: Engine, info: FunctionInfo, max_files: int) -> Iterator[CallSite]:
     related: list[str] = []
     if info.owner is not None:
         related = [info.owner.name, *(cls for _, cls in engine.project.search.deriving(info.owner.name))]
-    for module, holder, call in _named_calls(engine, info.module, info.name, related):
+    for module, holder, call in _named_calls(engine, info.module, info.name, related, max_files):
         for option in options(engine.evaluate_in(engine.scope_of(holder, module), call.func)):
             target, extra = (option.function, option) if isinstance(option, Partial) else (option, None)
             if isinstance(target, Function) and (
@@ -288,16 +291,16 @@ def _note(engine: Engine, info: FunctionInfo, site: CallSite) -> None:
 
 
 def _named_calls(
-    engine: Engine, home: Module, name: str, related: Sequence_[str] = ()
+    engine: Engine, home: Module, name: str, related: Sequence_[str] = (), max_files: int = _MAX_FILES
 ) -> list[tuple[Module, FunctionInfo | None, ast.Call]]:
     """Calls by last identifier, in the function's own module first."""
     modules = [home]
     files = engine.project.search.calling(name)
-    if len(files) > _MAX_FILES and related:
+    if len(files) > max_files and related:
         # too common a name: the files that know the class, or one derived from it
         knowing = {file.path for word in related for file in engine.project.search.mentioning(word)}
         files = [file for file in files if file.path in knowing]
-    others = engine.project.modules(files, _MAX_FILES)
+    others = engine.project.modules(files, max_files)
     modules.extend(module for module in others if module is not home)
     return [(module, holder, call) for module in modules for holder, call in module.calls_named(name)]
 

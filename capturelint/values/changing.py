@@ -164,6 +164,11 @@ def constructs(method: FunctionInfo, seen: set[FunctionInfo]) -> bool:
     return _sets_up(method)
 
 
+def only_sets_up(method: FunctionInfo) -> bool:
+    """Whether a function's name says that it runs before the first replay, or after the last."""
+    return _sets_up(method) or _tears_down(method)
+
+
 def _sets_up(method: FunctionInfo) -> bool:
     """A method whose name says that it prepares the object for all that follows."""
     return _first_word(method) in _SETTING_UP and not method.name.startswith("init_forward")

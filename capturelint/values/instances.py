@@ -326,7 +326,9 @@ def _positional_fields(engine: Engine, cls: ClassInfo) -> list[str]:
 
 def _mutated(engine: Engine, scope: LazyScope, value: Value | None, node: ast.AST) -> Value | None:
     if isinstance(node, ast.Assign):
-        return with_element(value, engine.evaluate_in(scope, node.value))
+        stored = engine.evaluate_in(scope, node.value)
+        several = any(isinstance(t, ast.Subscript) and isinstance(t.slice, ast.Slice) for t in node.targets)
+        return with_element(value, element_of(stored) if several else stored)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
         added = engine.evaluate_in(scope, node.args[-1])
         if node.func.attr in ("extend", "update"):

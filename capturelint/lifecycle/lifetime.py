@@ -1,0 +1,252 @@
+"""CG504: a tensor that a graph reads dies after the capture, and its memory goes to whoever allocates next.
+
+What the region allocates itself lies in the graph's pool and stays. What was made before it lives as long as Python
+holds it: a local of the capturing function dies when that returns, unless it is returned, stored or closed over.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from capturelint.findings import Around
+from capturelint.lifecycle import story
+from capturelint.lifecycle.life import Life
+from capturelint.lifecycle.moments import Moments
+from capturelint.lifecycle.places import Place, argument
+from capturelint.model import Confidence, Related
+from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
+from capturelint.project.module import Module
+from capturelint.values.call_sites import CallSite
+from capturelint.values.domain import Device, Tensor, options
+from capturelint.values.effects import deep_confidence
+from capturelint.values.lazy import LazyScope
+
+#: what makes a new tensor whatever it is called on
+_MAKING = frozenset(
+    (
+        *("clone", "zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "linspace", "eye", "tensor"),
+        *("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "new_zeros", "new_empty"),
+        *("new_full", "new_ones", "stack", "cat", "repeat", "as_tensor", "from_numpy", "randperm"),
+    )
+)
+#: what may give the very tensor that it is called on
+_MOVING = frozenset(("cuda", "to", "float", "half", "long", "int", "contiguous", "bfloat16"))
+_KEEPING = frozenset(("append", "add", "insert", "extend", "put", "update", "setdefault", "setattr", "register_buffer"))
+_HELP = "keep it for as long as the graph lives: in an attribute, or returned together with the graph"
+
+
+def find(life: Life, moments: Moments) -> Iterator[Around]:
+    if not life.is_block:
+        return
+    if life.holder is not None and life.replays:
+        yield from _locals(life, moments, life.holder)
+        yield from _arguments(life, life.holder)
+    yield from _dropped(life, moments)
+
+
+def _locals(life: Life, moments: Moments, holder: FunctionInfo) -> Iterator[Around]:
+    """Locals of the function that captures, where another one replays."""
+    if any(each.function is holder for each in life.replays if each.depth == 0):
+        return  # they live on while it replays
+    for name in sorted(_names_read(life, holder)):
+        made = _made_by(life, holder, name)
+        if made is None or _is_kept(life, holder, name):
+            continue
+        yield _report(
+            life, holder, holder.module, made, name,
+            f"`{name}` dies when `{holder.name}` returns, but the graph captured in it goes on reading that memory",
+        )  # fmt: skip
+
+
+def _arguments(life: Life, holder: FunctionInfo) -> Iterator[Around]:
+    """``capture(model, x.clone())``: nobody holds what is made for the call alone."""
+    if any(each.function is holder for each in life.replays if each.depth == 0):
+        return
+    parameters = {each.arg for each in holder.parameters()} - set(life.engine.receiver_of(holder))
+    for name in sorted(_names_read(life, holder) & parameters):
+        if _is_kept(life, holder, name) or name in holder.assigned:
+            continue
+        for site in life.origins.callers(holder):
+            for given in argument(holder, site, name):
+                if _makes_anew(given) and _is_device_tensor(life, site, given):
+                    text = site.module.segment(given, 40)
+                    yield _report(
+                        life, site.holder, site.module, given, text,
+                        f"`{text}` dies when `{holder.name}` returns, but the graph captured there goes on reading it",
+                    )  # fmt: skip
+
+
+def _is_device_tensor(life: Life, site: CallSite, node: ast.expr) -> bool:
+    value = life.engine.evaluate_in(life.engine.scope_of(site.holder, site.module), node)
+    return deep_confidence(value) is not None
+
+
+def _dropped(life: Life, moments: Moments) -> Iterator[Around]:
+    """``del static_in`` and ``self.x = None`` between capture and replay."""
+    for module in dict.fromkeys((life.declaration.module, *(each.module for each in life.replays))):
+        for function in (None, *module.all_functions()):
+            if function in life.entered:
+                continue
+            for node in walk_own(function.node if function is not None else module.tree):
+                for target in _drops(node):
+                    if not _is_input(life, function, module, target):
+                        continue
+                    sure = moments.between(function, module, node, lasts=not isinstance(target, ast.Name))
+                    if sure is not None:
+                        text = module.segment(target, 40)
+                        yield _report(
+                            life, function, module, target, text,
+                            f"`{text}` is dropped here, but the graph captured at {story.where(life)} still reads it",
+                            min(sure, Confidence.LIKELY, key=lambda c: c.rank),
+                        )  # fmt: skip
+
+
+def _drops(node: ast.AST) -> list[ast.expr]:
+    if isinstance(node, ast.Delete):
+        return [target for target in node.targets if isinstance(target, (ast.Name, ast.Attribute))]
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None:
+        return [target for target in node.targets if isinstance(target, (ast.Name, ast.Attribute))]
+    return []
+
+
+def _is_input(life: Life, function: FunctionInfo | None, module: Module, target: ast.expr) -> bool:
+    """A tensor that the region reads by this name, and that nothing else holds."""
+    owner: FunctionInfo | Module = function if function is not None else module
+    if isinstance(target, ast.Name):
+        if Place(owner, target.id) not in life.reads or function is None or function is not life.holder:
+            return False
+        return _made_by(life, function, target.id) is not None and not _is_kept(life, function, target.id)
+    if not isinstance(target, ast.Attribute):
+        return False
+    places = set(life.origins.attribute(function, module, target)) & life.reads
+    if any(_is_made_in_region(life, place) for place in places):
+        return False
+    value = life.engine.evaluate_in(life.engine.scope_of(function, module), target)
+    is_tensor = any(isinstance(each, Tensor) and each.device is Device.DEVICE for each in options(value))
+    return is_tensor and any(isinstance(place.owner, ClassInfo) for place in places - life.outputs)
+
+
+def _is_made_in_region(life: Life, place: Place) -> bool:
+    """``if self.mask is None: self.mask = ...`` in the region: to drop it there is how to have it made anew."""
+    owner = place.owner
+    return isinstance(owner, ClassInfo) and any(
+        method in life.entered for method, _ in owner.attribute_stores(place.name)
+    )
+
+
+def _names_read(life: Life, holder: FunctionInfo) -> set[str]:
+    """The holder's names that the region's code reads."""
+    found = {
+        name
+        for context in life.reach.steps
+        for owner, name in context.names_read
+        if isinstance(owner, LazyScope) and owner.function is holder
+    }
+    spelled = {
+        node.id
+        for statement in life.declaration.body or ()
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    bound = {
+        node.id
+        for statement in life.declaration.body or ()
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    return found | (spelled - bound)
+
+
+def _made_by(life: Life, holder: FunctionInfo, name: str) -> ast.expr | None:
+    """The expression that makes the tensor in a local, where every binding of it outside the region makes a new one."""
+    scope = life.engine.scope_of(holder, holder.module)
+    bindings = [each for each in scope.code.bindings.get(name, []) if not each.kind.startswith("mutate")]
+    if not bindings or any(each.kind not in ("value", "augment") or each.path for each in bindings):
+        return None
+    if any(each.arg == name for each in holder.parameters()) or deep_confidence(scope.lookup(name)) is None:
+        return None
+    values = [each.node for each in bindings if each.kind == "value" and isinstance(each.node, ast.expr)]
+    return values[0] if values and all(_makes_anew(each) for each in values) else None
+
+
+def _makes_anew(node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call):
+        return isinstance(node, ast.BinOp)
+    name = last_name(node.func)
+    if name in _MAKING:
+        return True
+    receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
+    return name in _MOVING and receiver is not None and _makes_anew(receiver)
+
+
+def _is_kept(life: Life, function: FunctionInfo, name: str) -> bool:
+    """Returned, stored, closed over, or given to something that may hold it."""
+
+    def speaks(node: ast.AST | None) -> bool:
+        return node is not None and any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node))
+
+    captured = _captured_calls(life)
+    for node in walk_own(function.node):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)) and speaks(node):
+            return True
+        if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)) and speaks(node.value):
+            return True
+        if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
+            return True
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and _holds(node.value, name):
+            return True  # by another name, in an attribute or a container
+        if isinstance(node, ast.Call) and _may_hold(node, captured) and any(
+            _holds(each, name) for each in (*node.args, *(keyword.value for keyword in node.keywords))
+        ):  # fmt: skip
+            return True
+    return False
+
+
+def _captured_calls(life: Life) -> set[str]:
+    """What the region's block calls: being called, these don't hold on to their arguments, as far as one can see."""
+    return {
+        ast.unparse(node.func)
+        for statement in life.declaration.body or ()
+        for node in (statement, *walk_own(statement))
+        if isinstance(node, ast.Call)
+    }
+
+
+def _holds(value: ast.expr | None, name: str) -> bool:
+    """Whether an expression is the object itself, a part of it, or a container with it."""
+    if isinstance(value, ast.Name):
+        return value.id == name
+    if isinstance(value, (ast.Tuple, ast.List, ast.Set)):
+        return any(_holds(each, name) for each in value.elts)
+    if isinstance(value, ast.Dict):
+        return any(_holds(each, name) for each in value.values)
+    if isinstance(value, (ast.Subscript, ast.Attribute, ast.Starred)):
+        return _holds(value.value, name)
+    if isinstance(value, ast.IfExp):
+        return _holds(value.body, name) or _holds(value.orelse, name)
+    return False
+
+
+def _may_hold(call: ast.Call, captured: set[str]) -> bool:
+    """Anything but torch's functions, a tensor's methods, and what is captured."""
+    name = last_name(call.func)
+    if name in _KEEPING or name[:1].isupper():
+        return True
+    if ast.unparse(call.func) in captured or name in _MAKING | _MOVING or name.endswith("_"):
+        return False
+    root = call.func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    return not (isinstance(root, ast.Name) and root.id in ("torch", "F", "nn", "print", "len"))
+
+
+def _report(
+    life: Life, function: FunctionInfo | None, module: Module, node: ast.expr, name: str, message: str,
+    confidence: Confidence = Confidence.LIKELY,
+) -> Around:  # fmt: skip
+    made = Related(module.display, node.lineno, "made here")
+    return story.finding(
+        life, "CG504", function, module, node, message, "the graph reads it after it is freed", confidence, help=_HELP,
+        related=(made, story.captured_at(life), *story.replayed_at(life, None)),
+    )  # fmt: skip

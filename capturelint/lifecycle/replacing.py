@@ -1,0 +1,266 @@
+"""CG505: weights, submodules or gradients that a graph reads are replaced by others after capture.
+
+Each statement that can put another tensor behind a parameter (``.data =``, ``nn.Parameter(...)``, ``module.half()``,
+``load_state_dict(assign=True)``, ``zero_grad()``) is held against what the region reads and against when it runs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from capturelint.findings import Around
+from capturelint.lifecycle import gradients, story
+from capturelint.lifecycle.life import Life
+from capturelint.lifecycle.moments import Moments
+from capturelint.lifecycle.places import Place
+from capturelint.model import Confidence, Consequence
+from capturelint.project.definitions import FunctionInfo, last_name, walk_own
+from capturelint.project.module import AssignedName, Module
+from capturelint.values import hierarchy
+from capturelint.values.changing import constructs
+from capturelint.values.devices import is_dtype
+from capturelint.values.domain import ExternalInstance, Instance, Value, options
+from capturelint.values.engine import Engine
+
+#: methods of a module that put other tensors behind its parameters
+_CASTS = frozenset(("half", "float", "double", "bfloat16", "type", "cpu", "to_empty"))
+_PARAMETERS = frozenset(("Parameter", "UninitializedParameter"))
+_CALLS = _CASTS | {"to", "setattr", "load_state_dict", "zero_grad", "register_parameter"}
+_GRAD_HELP = (
+    "keep the gradients' memory: `zero_grad(set_to_none=False)`; or capture the optimizer's step in the same graph"
+)
+_COPY_HELP = (
+    "write into the tensor that the graph reads: `{text}.copy_(...)` (under `torch.no_grad()`), or capture again"
+)
+_MODULE_HELP = "do this before the capture, or capture again after it"
+
+
+@dataclass(frozen=True, slots=True)
+class _Replacement:
+    """``subject`` is what is changed; ``node`` is reported, ``what`` says in words what becomes of it,
+    with ``{text}`` for its source."""
+
+    node: ast.AST
+    subject: ast.expr
+    what: str
+    help: str
+    confidence: Confidence = Confidence.LIKELY
+    grads: bool = False
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class Replacing:
+    """The rule. What each module holds of statements that may matter is looked up once for all graphs."""
+
+    _candidates: dict[Module, list[tuple[FunctionInfo | None, ast.AST]]] = field(default_factory=dict)
+
+    def find(self, life: Life, moments: Moments) -> Iterator[Around]:
+        grads = gradients.computes(life) != gradients.uses(life) if life.is_block else False
+        names = {place.name for place in life.reads}
+        done: set[tuple[FunctionInfo | None, str]] = set()
+        for module in life.modules_around:
+            for function, node in self._of_module(module):
+                if function in life.entered or not _names_any(node, names):
+                    continue
+                for each in _replacements(life.engine, function, module, node):
+                    key = (function, ast.dump(each.subject) + each.help)
+                    if (each.grads and not grads) or key in done:
+                        continue  # cast there and back, or dropped twice: the first one does it
+                    found = list(_judge(life, moments, function, module, each))
+                    if found:
+                        done.add(key)
+                    yield from found
+
+    def _of_module(self, module: Module) -> list[tuple[FunctionInfo | None, ast.AST]]:
+        if module not in self._candidates:
+            found: list[tuple[FunctionInfo | None, ast.AST]] = []
+            for function in (None, *module.all_functions()):
+                if function is None or not constructs(function, set()):
+                    root = function.node if function is not None else module.tree
+                    found.extend((function, node) for node in walk_own(root) if _may_replace(node))
+            self._candidates[module] = found
+        return self._candidates[module]
+
+
+def _may_replace(node: ast.AST) -> bool:
+    """A look at the syntax alone."""
+    if isinstance(node, ast.Assign):
+        return any(
+            isinstance(target, ast.Attribute)
+            or (isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute))
+            for target in node.targets
+        ) and not (isinstance(node.value, ast.Constant) and node.value.value is not None)
+    return isinstance(node, ast.Call) and last_name(node.func) in _CALLS
+
+
+def _names_any(node: ast.AST, names: set[str]) -> bool:
+    """Whether a statement that binds a plain attribute speaks of one that the region reads."""
+    if not isinstance(node, ast.Assign):
+        return True
+    return any(
+        isinstance(target, ast.Subscript) or (isinstance(target, ast.Attribute) and _is_asked_for(target.attr, names))
+        for target in node.targets
+    )
+
+
+def _is_asked_for(attribute: str, names: set[str]) -> bool:
+    return attribute in names or attribute in ("data", "grad", "weight", "bias")
+
+
+def _judge(
+    life: Life, moments: Moments, function: FunctionInfo | None, module: Module, each: _Replacement
+) -> Iterator[Around]:
+    if not _reads(life, function, module, each.subject):
+        return
+    if isinstance(each.node, ast.Attribute) and each.node.attr == "data" and _is_input(life, function, module, each):
+        return  # CG501's
+    sure = moments.between(function, module, each.node, lasts=True)
+    if sure is None:
+        return
+    confidence = min(sure, each.confidence, key=lambda c: c.rank)
+    text = module.segment(each.node, 48)
+    what, help = each.what.replace("{text}", text), each.help.replace("{text}", text)
+    message = f"{what}, but the graph captured at {story.where(life)} goes on using the old one"
+    consequence = None
+    if life.declaration.compiled:
+        message = f"{what}: the compiled function at {story.where(life)} must record its CUDA graph again"
+        consequence = Consequence.COST
+    yield story.finding(
+        life, "CG505", function, module, each.node, message, "replaced after capture", confidence, help=help,
+        consequence=consequence,
+    )  # fmt: skip
+
+
+def _is_input(life: Life, function: FunctionInfo | None, module: Module, each: _Replacement) -> bool:
+    """A tensor that the region reads by its own name, as against one of a module's parameters."""
+    if not isinstance(each.subject, ast.Name):
+        return False
+    return bool(life.origins.same(function, module, each.subject).places & life.reads)
+
+
+def _reads(life: Life, function: FunctionInfo | None, module: Module, subject: ast.expr) -> bool:
+    """Whether the region reads what the statement changes, or something that it is a part of."""
+    places = life.origins.within(function, module, subject).places
+    return any(_is_module_place(place) for place in places & life.reads)
+
+
+def _is_module_place(place: Place) -> bool:
+    """A place that says which object is meant: names of modules and of what they define say nothing."""
+    if not isinstance(place.owner, Module):
+        return True
+    return any(isinstance(definition, AssignedName) for definition in place.owner.names.get(place.name, ()))
+
+
+def _replacements(
+    engine: Engine, function: FunctionInfo | None, module: Module, node: ast.AST
+) -> Iterator[_Replacement]:
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            yield from _by_assignment(engine, function, module, node, target)
+    elif isinstance(node, ast.Call):
+        yield from _by_call(engine, function, module, node)
+
+
+def _by_assignment(
+    engine: Engine, function: FunctionInfo | None, module: Module, node: ast.Assign, target: ast.expr
+) -> Iterator[_Replacement]:
+    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute):
+        if target.value.attr in ("_parameters", "_buffers", "_modules"):
+            yield _Replacement(target, target.value.value, "`{text}` is replaced", _MODULE_HELP)
+        return
+    if not isinstance(target, ast.Attribute):
+        return
+    if target.attr == "data":
+        if _is_plain_tensor(engine, function, module, target.value):
+            return  # an input: CG501
+        what = "`{text} = ...` puts other memory behind the parameter"
+        yield _Replacement(target, target.value, what, _COPY_HELP)
+    elif target.attr == "grad" and isinstance(node.value, ast.Constant) and node.value.value is None:
+        yield _Replacement(target, target.value, "`{text}` is dropped and made anew", _GRAD_HELP, grads=True)
+    elif _makes_parameter(node.value):
+        what = "`{text}` is bound to a new parameter"
+        yield _Replacement(target, target, what, _COPY_HELP)
+    elif _is_module(engine, _value(engine, function, module, node.value)):
+        what = "`{text}` is bound to another module"
+        yield _Replacement(target, target, what, _MODULE_HELP)
+
+
+def _by_call(engine: Engine, function: FunctionInfo | None, module: Module, node: ast.Call) -> Iterator[_Replacement]:
+    name = last_name(node.func)
+    receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if receiver is None:
+        if name == "setattr" and len(node.args) == 3:
+            value = _value(engine, function, module, node.args[2])
+            if _makes_parameter(node.args[2]) or _is_module(engine, value):
+                yield _Replacement(node, node.args[0], "`{text}` puts another one in place", _MODULE_HELP)
+        return
+    if name == "load_state_dict" and _is_true(_keyword(node, "assign")):
+        help = "load in place: leave out `assign=True`, so that values are copied into the parameters"
+        yield _Replacement(node, receiver, "`{text}` replaces every parameter", help)
+    elif name == "zero_grad" and not _is_false(_keyword(node, "set_to_none") or next(iter(node.args), None)):
+        yield _Replacement(node, receiver, "`{text}` drops the gradients, which are made anew", _GRAD_HELP, grads=True)
+    elif name in _CASTS or name == "to":
+        if not _is_module(engine, _value(engine, function, module, receiver)):
+            return
+        if name == "to" and not _casts(engine, function, module, node):
+            return
+        yield _Replacement(node, receiver, "`{text}` replaces the parameters", _MODULE_HELP)
+    elif name == "register_parameter" and _is_module(engine, _value(engine, function, module, receiver)):
+        yield _Replacement(node, receiver, "`{text}` registers another tensor", _MODULE_HELP)
+
+
+def _casts(engine: Engine, function: FunctionInfo | None, module: Module, node: ast.Call) -> bool:
+    """``.to(dtype)`` and ``.to("cpu")``: what is captured is on the device already, so ``.to("cuda")`` does nothing."""
+    if _keyword(node, "dtype") is not None:
+        return True
+    for given in (*node.args, *(keyword.value for keyword in node.keywords if keyword.arg == "device")):
+        if isinstance(given, ast.Constant) and given.value == "cpu":
+            return True
+        if is_dtype(_value(engine, function, module, given)):
+            return True
+    return False
+
+
+# -- what things are -------------------------------------------------------------------------------------------------
+
+
+def _value(engine: Engine, function: FunctionInfo | None, module: Module, node: ast.expr) -> Value:
+    return engine.evaluate_in(engine.scope_of(function, module), node)
+
+
+def _is_module(engine: Engine, value: Value) -> bool:
+    found = list(options(value))
+    return bool(found) and all(
+        (isinstance(option, Instance) and hierarchy.is_module(engine, option.site.cls))
+        or (isinstance(option, ExternalInstance) and option.cls in engine.ops.module_classes)
+        for option in found
+    )
+
+
+def _is_plain_tensor(engine: Engine, function: FunctionInfo | None, module: Module, node: ast.expr) -> bool:
+    """A static input that some object keeps, as against a parameter of a module."""
+    if isinstance(node, ast.Attribute):
+        owner = _value(engine, function, module, node.value)
+        return any(
+            isinstance(option, Instance) and not hierarchy.is_module(engine, option.site.cls)
+            for option in options(owner)
+        )
+    return False
+
+
+def _makes_parameter(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and last_name(node.func) in _PARAMETERS
+
+
+def _keyword(node: ast.Call, name: str) -> ast.expr | None:
+    return next((keyword.value for keyword in node.keywords if keyword.arg == name), None)
+
+
+def _is_true(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def _is_false(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
