@@ -21,7 +21,7 @@ RESULT_KINDS = frozenset(
     )
 )
 _RESULT = re.compile(
-    r"(?P<kind>[a-z-]+)(?::(?:(?P<count>\d+)|(?P<dtype>bool|int|float)|(?P<target>[\w.]*[.][\w.]*)))?(?P<rank0>:rank0)?"
+    r"(?P<kind>[a-z-]+)(?::(?:(?P<count>\d+)|(?P<dtype>bool|int|uint8|float)|(?P<target>[\w.]*[.][\w.]*)))?(?P<rank0>:rank0)?"
 )
 
 
@@ -79,8 +79,9 @@ _RULES = {
 class Returns:
     """The kind of result. ``text`` is how the table spells it, for example ``tensor:bool`` or ``tensors:2``.
 
-    ``dtype`` is ``bool``, ``int`` or ``float`` where known; ``rank0`` marks results that are always 0-d; ``count`` is
-    the length of a tuple; ``target`` the dotted class of an ``instance`` or the dotted name of a ``module``.
+    ``dtype`` is ``bool``, ``int``, ``uint8`` or ``float`` where known; ``rank0`` marks results that are always 0-d;
+    ``count`` is the length of a tuple; ``target`` the dotted class of an ``instance`` or the dotted name of a
+    ``module``.
     """
 
     kind: str

@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 Handler = Callable[["Bound", Arguments, Frame, "list[Effect]"], Value]
 
-_BOOL, _INT, _FLOAT = "bool", "int", "float"
+_BOOL, _INT, _FLOAT, _BYTE = "bool", "int", "float", "uint8"
 _DTYPE_NAMES = {
-    "bool": _BOOL, "long": _INT, "short": _INT, "half": _FLOAT, "double": _FLOAT, "bfloat16": _FLOAT, "int": _INT,
-    "float": _FLOAT, "cfloat": "complex", "cdouble": "complex",
+    "bool": _BOOL, "uint8": _BYTE, "long": _INT, "short": _INT, "half": _FLOAT, "double": _FLOAT, "bfloat16": _FLOAT,
+    "int": _INT, "float": _FLOAT, "cfloat": "complex", "cdouble": "complex",
 }  # fmt: skip
 _LEGACY = {"FloatTensor": _FLOAT, "HalfTensor": _FLOAT, "LongTensor": _INT, "IntTensor": _INT, "BoolTensor": _BOOL,
-           "ByteTensor": _INT, "DoubleTensor": _FLOAT, "BFloat16Tensor": _FLOAT}  # fmt: skip
+           "ByteTensor": _BYTE, "DoubleTensor": _FLOAT, "BFloat16Tensor": _FLOAT}  # fmt: skip
 
 
 #: a copy from or into pinned memory is captured; the effect's detail says which operand is that memory
@@ -50,7 +50,7 @@ PINNED_COPY = "pinned-copy"
 
 
 def dtype_of(value: Value | None) -> str | None:
-    """``bool``, ``int`` or ``float`` for a dtype value such as ``torch.float16``."""
+    """``bool``, ``int``, ``uint8`` or ``float`` for a dtype value such as ``torch.float16``."""
     for option in options(value):
         if isinstance(option, DType):
             return option.kind
@@ -380,6 +380,17 @@ def _parameter(bound: Bound, given: Arguments, frame: Frame, effects: list[Effec
     )
 
 
+def _index_put(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
+    """A CPU tensor of values is copied, even a 0-d one (measured on an H200)."""
+    values, own = bound.get("values"), device_confidence(bound.get("self"))
+    if frame.in_region and own is not None:
+        for option in tensor_options(values):
+            if option.device is Device.HOST:
+                sure = min(own, option.confidence, key=lambda c: c.rank)
+                effects.append(Effect("host-to-device", sure, "a CPU tensor among the values", "values"))
+    return bound.get("self") or Unknown()
+
+
 def _where(bound: Bound, given: Arguments, frame: Frame, effects: list[Effect]) -> Value:
     """``torch.where(mask, a, b)``: a CPU tensor among them is copied, even a 0-d one (measured on an H200)."""
     from capturelint.values.tensor_math import combined
@@ -411,8 +422,11 @@ def _converted(kind: str) -> Handler:
 
 HANDLERS: dict[str, Handler] = {
     **{f"torch.Tensor.{name}": _converted(kind) for name, kind in _DTYPE_NAMES.items() if kind != "complex"},
-    "torch.Tensor.byte": _converted(_INT),
+    "torch.Tensor.byte": _converted(_BYTE),
     "torch.Tensor.char": _converted(_INT),
+    "torch.index_put": _index_put,
+    "torch.Tensor.index_put": _index_put,
+    "torch.Tensor.index_put_": _index_put,
     "torch.where": _where,
     "torch.Tensor.where": _where,
     "torch.device": _device,

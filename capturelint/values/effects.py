@@ -170,7 +170,7 @@ def _is_kind(value: Value | None, kind: str) -> bool:
     if kind == "tensor":
         return any(True for _ in tensors(value))
     if kind == "mask":
-        if any(tensor.dtype == "bool" for tensor in tensors(value)):
+        if any(tensor.dtype in ("bool", "uint8") for tensor in tensors(value)):
             return True
         return any(
             _is_kind(item, kind)

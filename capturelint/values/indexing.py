@@ -127,17 +127,23 @@ def _indexed(base: Tensor, index_node: ast.expr, index: Value) -> Value:
     rank = base.rank
     result_rank: int | None = rank
     for node, value in parts_of(index_node, index):
-        if isinstance(node, ast.Slice) or (isinstance(node, ast.Constant) and node.value is Ellipsis):
+        if _is_slice(node, value) or (isinstance(node, ast.Constant) and node.value is Ellipsis):
             continue
         if isinstance(value, Host) and value.is_none:
             result_rank = result_rank + 1 if result_rank is not None else None
         elif (isinstance(value, (Host, Read)) or _is_host_number(value)) and result_rank is not None:
             result_rank = result_rank - 1
+        elif isinstance(value, Tensor) and value.dtype == "bool" and value.rank and result_rank is not None:
+            result_rank -= value.rank - 1
         else:
             result_rank = None
     if result_rank is not None and result_rank < 0:
         result_rank = None
     return replace(base, rank=result_rank, count=None)
+
+
+def _is_slice(node: ast.expr, value: Value) -> bool:
+    return isinstance(node, ast.Slice) or (isinstance(value, Host) and value.kind == "slice")
 
 
 def _is_host_number(value: Value) -> bool:
@@ -196,6 +202,10 @@ def _index_effects(node: ast.expr, value: Value, *, reads: bool) -> Iterator[Eff
             yield Effect("host-to-device", sure_of_list, "a NumPy array as index", "index")
 
 
+#: what picks elements by its truth: ``uint8`` is what masks were made of before ``bool`` was
+_MASKS = ("bool", "uint8")
+
+
 def _tensor_index(index: Tensor, reads: bool) -> Iterator[Effect]:
     if index.device is Device.HOST:
         if index.rank == 0:
@@ -208,7 +218,7 @@ def _tensor_index(index: Tensor, reads: bool) -> Iterator[Effect]:
     if index.rank == 0:
         what = "mask" if index.dtype == "bool" else "tensor"
         yield Effect("size-from-tensor", sure, f"a 0-d {what} as index", "index")
-    elif index.dtype == "bool":
+    elif index.dtype in _MASKS:
         if reads:
             yield Effect("dynamic-shape", sure, "a boolean mask", "index")
 
@@ -284,7 +294,7 @@ def _write_effects(
     masks = [
         part
         for _, part in parts
-        if any(t.dtype == "bool" and t.rank != 0 and t.device is not Device.HOST for t in tensors(part))
+        if any(t.dtype in _MASKS and t.rank != 0 and t.device is not Device.HOST for t in tensors(part))
     ]
     if advanced and not masks and not augmented and _is_number(value):
         sure = min(advanced, key=lambda c: c.rank)

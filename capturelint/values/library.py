@@ -394,6 +394,10 @@ def _graph_context(path: str) -> Handler:
     return handler
 
 
+def _slice(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
+    return Host(kind="slice", changing=reduce(either, (changing_reason(value) for value in given.positional), None))
+
+
 _RESULTS: dict[str, Handler] = {
     **identity.HANDLERS,
     "builtins.isinstance": _isinstance,
@@ -402,6 +406,7 @@ _RESULTS: dict[str, Handler] = {
     "torch.utils.checkpoint.checkpoint": _checkpoint,
     "builtins.len": _len,
     "builtins.range": _range,
+    "builtins.slice": _slice,
     "builtins.list": _elementwise("list"),
     "builtins.tuple": _elementwise("tuple"),
     "builtins.set": _elementwise("set"),

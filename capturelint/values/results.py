@@ -178,9 +178,22 @@ def _tensor_result(returns: Returns, first: Value | None, values: tuple[Value, .
         if returns.count is None:
             return Sequence("tuple", None, replace(value, dtype=_kept_dtype(operands)))
         return Sequence("tuple", tuple(value for _ in range(returns.count)))
-    if kind == "tensor" and rank is None and dtype is None:
-        return combined(operands, dtype=None, rank=None)
+    name = bound.spec.name.rpartition(".")[2]
+    if dtype is None and name in _REARRANGE and not any(devices.is_dtype(value) for value in values):
+        dtype = _kept_dtype(list(_flat((first or UNKNOWN,))))
+    if name in _RESHAPE:
+        rank = _rank_of_size(bound.get("size") or bound.get("shape"))
     return combined(operands, dtype=dtype, rank=rank)
+
+
+#: operators that give their first operand's elements another shape, order or number: a mask remains a mask
+_REARRANGE = frozenset({
+    "broadcast_to", "cat", "concat", "concatenate", "diagonal", "dstack", "expand", "expand_as", "flatten", "gather",
+    "hstack", "index_select", "narrow", "ravel", "repeat", "reshape", "reshape_as", "select", "squeeze", "stack",
+    "take", "take_along_dim", "tile", "unflatten", "unfold", "unsqueeze", "view", "view_as", "vstack",
+})  # fmt: skip
+#: those of them that are given the whole new shape
+_RESHAPE = frozenset({"broadcast_to", "expand", "reshape", "view"})
 
 
 #: operators that keep the shape and count in integers, as ``sum`` does
@@ -207,7 +220,7 @@ def _reduced_dtype(name: str, kind: str | None) -> str | None:
     """Sums and products of booleans and integers are integers."""
     last = name.rpartition(".")[2]
     if last in ("sum", "prod"):
-        return "int" if kind in ("bool", "int") else kind
+        return "int" if kind in ("bool", "int", "uint8") else kind
     return kind if last in ("amax", "amin", "max", "min") else None
 
 
@@ -257,7 +270,10 @@ def _made_rank(spec: OpSpec, bound: Bound) -> int | None:
         return 1
     if spec.name == "torch.scalar_tensor":
         return 0
-    size = bound.get("size")
+    return _rank_of_size(bound.get("size"))
+
+
+def _rank_of_size(size: Value | None) -> int | None:
     for option in options(size):
         if isinstance(option, Sequence) and option.items is not None:
             if len(option.items) == 1 and isinstance(option.items[0], Sequence):

@@ -34,6 +34,8 @@ def _kind(dtype: str) -> str:
     name = dtype.lower()
     if name.startswith("complex"):
         return "complex"
+    if name == "uint8":
+        return name
     return "bool" if name.startswith("bool") else "int" if name.startswith(("int", "uint", "long")) else "float"
 
 

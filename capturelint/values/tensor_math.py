@@ -52,6 +52,10 @@ def arithmetic(op: ast.operator, left: Value, right: Value) -> Value:
     return join(*(_arithmetic(op, a, b) for a in options(left) for b in options(right)))
 
 
+#: how many elements a repeated list may have to be known one by one
+_REPEATED = 64
+
+
 def _arithmetic(op: ast.operator, left: Value, right: Value) -> Value:
     if isinstance(left, Tensor) or isinstance(right, Tensor):
         return combined((left, right), dtype=_dtype(op, left, right))
@@ -66,6 +70,9 @@ def _arithmetic(op: ast.operator, left: Value, right: Value) -> Value:
 
         if left.items is None or not left.items:
             return left
+        times = right.const if isinstance(right, Host) else None
+        if isinstance(times, int) and 0 < times * len(left.items) <= _REPEATED:
+            return Sequence(left.kind, left.items * times)
         return Sequence(left.kind, None, element_of(left))
     if isinstance(left, Mapping) and isinstance(op, ast.BitOr):
         return join(left, right)
