@@ -1,4 +1,4 @@
-"""CG803: a generator of the project's own is drawn from inside a region, and no graph was told of it."""
+"""CG803: a region makes a generator, or draws from one of the project's own that no graph was told of."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from capturelint.project.module import Module
 from capturelint.values import devices, identity
 from capturelint.values.domain import Device, ExternalInstance, Value, options
 from capturelint.values.engine import Engine
-from capturelint.values.facts import CallFact, Context
+from capturelint.values.facts import CallFact, Context, NodeSpan
 from capturelint.values.identity import Place
 
 _REGISTER = "register_generator_state"
@@ -20,28 +20,43 @@ _MAX_FILES = 40
 
 
 def find(engine: Engine, contexts: Iterable[Context]) -> Iterator[UnitHazards]:
-    """Draws in ``contexts`` from generators that are registered nowhere."""
+    """Draws in ``contexts`` from generators that are registered nowhere, and the making of generators there."""
     registered: Registered | None = None
+    contexts = list(contexts)
+    made = {(context.module.display, span[0], span[1]) for context in contexts for span in _made(context)}
     for context in contexts:
         if context.compiled:
             continue  # the compiler refuses generators, or leaves them out of its graphs
+        for span in _made(context):
+            yield _reported(
+                context, span, "makes a generator: capture fails on this line", "made here", context.cap_at(span[0])
+            )
         for span, fact in context.calls.items():
             generator = _drawn_from(engine, fact)
-            if generator is None:
+            if generator is None or identity.place_of(generator) in made:
                 continue
             registered = registered if registered is not None else Registered(engine)
             sure = registered.lacks(generator, context.module)
             if sure is None:
                 continue
             sure = min(sure, context.cap_at(span[0]), key=lambda each: each.rank)
-            hazard = Hazard(
-                "CG803",
-                characters(context.module, span),
-                "draws from a generator that no graph has registered: capture fails on this line",
-                "draws from an unregistered generator",
-                Support(sure, (context,)),
-            )
-            yield UnitHazards(Unit(context.module, context.node, [context]), (hazard,))
+            message = "draws from a generator that no graph has registered: capture fails on this line"
+            yield _reported(context, span, message, "draws from an unregistered generator", sure)
+
+
+def _reported(context: Context, span: NodeSpan, message: str, label: str, sure: Confidence) -> UnitHazards:
+    hazard = Hazard("CG803", characters(context.module, span), message, label, Support(sure, (context,)))
+    return UnitHazards(Unit(context.module, context.node, [context]), (hazard,))
+
+
+def _made(context: Context) -> Iterator[NodeSpan]:
+    """Where a context makes a generator of the device."""
+    for span, fact in context.calls.items():
+        if "torch.Generator" in fact.callees and not context.compiled:
+            given = fact.arguments[0] if fact.arguments else next((v for k, v in fact.keywords if k == "device"), None)
+            device = devices.device_of(given)
+            if device is not None and device.device is Device.DEVICE and device.confidence is Confidence.CERTAIN:
+                yield span
 
 
 def _drawn_from(engine: Engine, fact: CallFact) -> ExternalInstance | None:

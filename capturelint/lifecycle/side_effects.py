@@ -55,6 +55,8 @@ def find(engine: Engine, reaches: list[Reach]) -> Iterator[Around]:
                 if write.name in renewed or _only_at_capture(context, span) or _until_grown(context, span, write):
                     continue
                 for place, at in _places(context, span, write):
+                    if at not in reach.steps:
+                        continue  # a caller in another region
                     known = places.setdefault((place.module.display, place.span), place)
                     known.ways.setdefault(id(reach), (reach, at))
                     known.confidence = max(known.confidence, _sure(reach, at, context, span))

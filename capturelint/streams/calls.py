@@ -162,8 +162,8 @@ class Calls:
 
     def _outside(self, keys: list[Key], source: Value | None, state: State, spot: Spot) -> None:
         """A member of the capture waits for something that is no part of it."""
-        if any(key in state.made for key in keys):
-            return  # made in the region, and nothing was put there yet
+        if event_of(source) and any(key in state.made for key in keys):
+            return  # made in the region and not recorded yet: such a wait is over at once
         if any(_external(option) for option in options(source)):
             return
         self._report.waits_outside(keys, state, spot, event=event_of(source))
