@@ -94,6 +94,7 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
     with watch.stage("reach"):
         reaches = reach_all(engine, entered)
         reaches = _relevant(reaches, chosen)
+        engine.settle()
     with watch.stage("passes"):
         reached = dict.fromkeys(context for reach in reaches for context in reach.steps)
         paths = {file.path for file in chosen}

@@ -15,7 +15,15 @@ from capturelint.lifecycle import around
 from capturelint.model import Confidence, Related
 from capturelint.passes.base import Hazard
 from capturelint.passes.unit import Support
-from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, store_targets, walk_own
+from capturelint.project.definitions import (
+    ClassInfo,
+    FunctionInfo,
+    dotted_name,
+    last_name,
+    store_targets,
+    walk_all,
+    walk_own,
+)
 from capturelint.project.module import Module
 from capturelint.reach import Reach
 from capturelint.values.changing import constructs
@@ -41,13 +49,14 @@ class _Found:
 
 def find(engine: Engine, reaches: list[Reach]) -> Iterator[Around]:
     cached = dict(_cached_functions(engine))
+    built: _Built = {}
     found: dict[tuple[str, int, int], _Found] = {}
     for reach in reaches:
         for context in reach.steps:
             if context.compiled:
                 continue
             sure = reach.steps[context].confidence
-            for module, hazard in (*_evictable(context, cached, sure), *_dropped(engine, context, sure)):
+            for module, hazard in (*_evictable(context, cached, sure), *_dropped(engine, context, built, sure)):
                 key = (module.display, hazard.span.line, hazard.span.column)
                 known = found.setdefault(key, _Found(module, hazard))
                 known.ways.setdefault(id(reach), (reach, context))
@@ -116,8 +125,12 @@ def _evictable(
 # -- lazily built, and dropped ---------------------------------------------------------------------------------------
 
 
-def _dropped(engine: Engine, context: Context, sure: Confidence) -> Iterator[tuple[Module, Hazard]]:
-    for node, name, owner in _lazily_built(context):
+#: per function: the test, and the attribute that is bound where it says that there is none
+_Built = dict[int, list[tuple[ast.expr, ast.Attribute]]]
+
+
+def _dropped(engine: Engine, context: Context, built: _Built, sure: Confidence) -> Iterator[tuple[Module, Hazard]]:
+    for node, name, owner in _lazily_built(context, built):
         for holder, statement in _drops(engine, owner, name):
             if holder is context.function or constructs(holder, set()) or not engine.replays.near(holder):
                 continue
@@ -133,19 +146,25 @@ def _dropped(engine: Engine, context: Context, sure: Confidence) -> Iterator[tup
             break
 
 
-def _lazily_built(context: Context) -> Iterator[tuple[ast.expr, str, Instance]]:
+def _lazily_built(context: Context, built: _Built) -> Iterator[tuple[ast.expr, str, Instance]]:
     """``if self.table is None: self.table = ...`` in captured code: the test, the attribute, the object."""
-    for node in walk_own(context.node):
+    if id(context.node) not in built:
+        built[id(context.node)] = list(_built_where_none(context.node))
+    for test, target in built[id(context.node)]:
+        for option in options(context.values.get(span_of(target.value))):
+            if isinstance(option, Instance) and option.site.lasting:
+                yield test, target.attr, option
+
+
+def _built_where_none(function: ast.AST) -> Iterator[tuple[ast.expr, ast.Attribute]]:
+    for node in walk_own(function):
         if not isinstance(node, ast.If):
             continue
         for side, body in ((True, node.body), (False, node.orelse)):
             for dotted in unset(node.test, side):
-                for target in (t for each in body for inner in ast.walk(each) for t in store_targets(inner)):
-                    if isinstance(target, ast.Attribute) and ast.unparse(target) == dotted:
-                        owner = context.values.get(span_of(target.value))
-                        for option in options(owner):
-                            if isinstance(option, Instance) and option.site.lasting:
-                                yield node.test, target.attr, option
+                for target in (t for each in body for inner in walk_all(each) for t in store_targets(inner)):
+                    if isinstance(target, ast.Attribute) and dotted_name(target) == dotted:
+                        yield node.test, target
 
 
 def _drops(engine: Engine, owner: Instance, name: str) -> Iterator[tuple[FunctionInfo, ast.AST]]:

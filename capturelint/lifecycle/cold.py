@@ -15,7 +15,7 @@ from capturelint.model import Confidence
 from capturelint.passes.base import Hazard
 from capturelint.passes.run import UnitHazards
 from capturelint.passes.unit import Support, Unit, characters
-from capturelint.project.definitions import FunctionInfo, last_name
+from capturelint.project.definitions import FunctionInfo, last_name, walk_all
 from capturelint.project.module import Module
 from capturelint.reach import Reach
 from capturelint.values.domain import External, Function, Sequence, options
@@ -84,7 +84,7 @@ class _Cold:
 
         The name is empty for what is created in the region itself.
         """
-        for node in ast.walk(context.node):
+        for node in walk_all(context.node) if context.calls else ():
             fact = context.calls.get(span_of(node)) if isinstance(node, ast.Call) else None
             if fact is None or not isinstance(node, ast.Call):
                 continue

@@ -24,6 +24,11 @@ def uses(life: Life) -> bool:
     return any(_steps(node) or _reads_grad(node) for node in _code(life))
 
 
+def outside(life: Life) -> bool:
+    """Whether the region computes gradients that other code reads, or reads those that other code computes."""
+    return life.is_block and computes(life) != uses(life)
+
+
 def _steps(node: ast.AST) -> bool:
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "step"):
         return False

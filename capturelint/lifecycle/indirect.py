@@ -167,6 +167,8 @@ def _is_read(life: Life, function: FunctionInfo | None, module: Module, store: _
         return bool(places & life.reads) and _is_tensor(engine.evaluate_in(scope, node))
     subject = store.container if store.container is not None else store.tensor
     assert subject is not None
+    if store.container is not None and _is_copy(life, function, module, subject):
+        return False
     value = engine.evaluate_in(scope, subject)
     if store.container is not None and not _holds_tensors(value):
         return False
@@ -175,8 +177,6 @@ def _is_read(life: Life, function: FunctionInfo | None, module: Module, store: _
     places = life.origins.same(function, module, subject).places
     if store.container is not None and places & life.outputs:
         return False  # what the region itself puts there are its outputs
-    if store.container is not None and _is_copy(life, function, module, subject):
-        return False
     return bool(places & life.reads)
 
 

@@ -16,8 +16,8 @@ def with_keyword(module: Module, node: ast.AST, name: str, value: str) -> Edit |
     for keyword in node.keywords:
         if keyword.arg == name:
             return Edit(around.span(module, keyword.value), value)
-    text = ast.get_source_segment(module.source, node)
-    if text is None or not text.endswith(")") or "\n" in text:
+    text = module.text_of(node)
+    if not text.endswith(")") or "\n" in text:
         return None
     inner = text[:-1].rstrip()
     separator = "" if inner.endswith("(") else " " if inner.endswith(",") else ", "

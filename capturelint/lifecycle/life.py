@@ -24,7 +24,7 @@ from itertools import islice
 from capturelint.lifecycle import around
 from capturelint.lifecycle.around import Surroundings
 from capturelint.lifecycle.places import Origin, Origins, Place
-from capturelint.project.definitions import ClassInfo, FunctionInfo, store_targets, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo, store_targets, walk_all, walk_own
 from capturelint.project.module import ImportedName, Module
 from capturelint.reach import Reach
 from capturelint.regions.declaration import Declaration
@@ -198,7 +198,7 @@ class Life:
                 cls = getattr(site, "cls", None)
                 if isinstance(cls, ClassInfo):
                     found.add(self.origins.place_of(cls, name))
-        for origin in self._read_origins():
+        for origin in {id(each): each for each in self._read_origins()}.values():
             found |= origin.places
         return frozenset(place for place in found if not _is_receiver(place))
 
@@ -216,7 +216,7 @@ class Life:
         elif isinstance(declaration.node, ast.Call):
             nodes.append((self.holder, declaration.module, declaration.node))
         for function, module, node in nodes:
-            for each in ast.walk(node):
+            for each in walk_all(node):
                 if isinstance(each, (ast.Name, ast.Attribute)) and isinstance(each.ctx, ast.Load):
                     yield self.origins.within(function, module, each)
 

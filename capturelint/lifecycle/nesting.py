@@ -11,6 +11,7 @@ from capturelint.model import Confidence
 from capturelint.passes.base import Hazard
 from capturelint.passes.run import UnitHazards
 from capturelint.passes.unit import Support, Unit, characters
+from capturelint.project.definitions import children
 from capturelint.reach import Reach
 from capturelint.regions.managers import BEGINS, is_graph
 from capturelint.values.domain import UNKNOWN
@@ -192,4 +193,4 @@ def _walk(node: ast.AST, *, conditional: bool = True) -> Iterator[ast.AST]:
         elif not conditional and isinstance(each, ast.IfExp):
             stack.append(each.test)
         else:
-            stack.extend(ast.iter_child_nodes(each))
+            stack.extend(children(each))

@@ -107,10 +107,8 @@ def _fix(rebinding: _Rebinding) -> Fix | None:
     statement, module = rebinding.statement, rebinding.module
     if not isinstance(statement, ast.Assign) or statement.targets != [rebinding.target]:
         return None
-    target = ast.get_source_segment(module.source, rebinding.target)
-    value = ast.get_source_segment(module.source, statement.value)
-    if target is None or value is None:
-        return None
+    target = module.text_of(rebinding.target)
+    value = module.text_of(statement.value)
     if (rows := _rows(statement.value)) is not None:
         target = f"{target}[:{rows}]"  # a smaller batch fills the first rows
     edit = Edit(around.span(module, statement), f"{target}.copy_({value})")

@@ -57,7 +57,6 @@ class Replacing:
     _candidates: dict[Module, list[tuple[FunctionInfo | None, ast.AST]]] = field(default_factory=dict)
 
     def find(self, life: Life, moments: Moments) -> Iterator[Around]:
-        grads = gradients.computes(life) != gradients.uses(life) if life.is_block else False
         names = {place.name for place in life.reads}
         done: set[tuple[FunctionInfo | None, str]] = set()
         for module in life.modules_around:
@@ -66,7 +65,7 @@ class Replacing:
                     continue
                 for each in _replacements(life.engine, function, module, node):
                     key = (function, ast.dump(each.subject) + each.help)
-                    if (each.grads and not grads) or key in done:
+                    if key in done or (each.grads and not gradients.outside(life)):
                         continue  # cast there and back, or dropped twice: the first one does it
                     found = list(_judge(life, moments, function, module, each))
                     if found:

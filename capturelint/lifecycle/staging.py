@@ -17,7 +17,7 @@ from capturelint.lifecycle.places import Origins, Place
 from capturelint.model import Confidence, Related
 from capturelint.passes.base import Hazard
 from capturelint.passes.unit import Support
-from capturelint.project.definitions import CHILDLESS, FunctionInfo, children, last_name, walk_own
+from capturelint.project.definitions import CHILDLESS, FunctionInfo, children, last_name, walk_all, walk_own
 from capturelint.project.module import Module
 from capturelint.values.domain import Device, Function, Tensor, device_confidence, options
 from capturelint.values.engine import Engine
@@ -162,7 +162,7 @@ def _collect(
 
 
 def _replays(node: ast.AST, replay: ast.AST) -> bool:
-    return any(each is replay or around.is_replay(each) for each in ast.walk(node))
+    return any(each is replay or around.is_replay(each) for each in walk_all(node))
 
 
 def _races(

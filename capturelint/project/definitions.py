@@ -228,6 +228,12 @@ def walk_own(node: ast.AST, *, into_nested: bool = False) -> Iterator[ast.AST]:
             stack += below
 
 
+def walk_all(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and all below it, as ``ast.walk`` gives them but in the order of the source, and faster."""
+    yield node
+    yield from walk_own(node, into_nested=True)
+
+
 def last_name(node: ast.expr) -> str:
     """The last identifier of a dotted name or of what is called: ``a.b.c(x)`` gives ``c``."""
     while isinstance(node, (ast.Call, ast.Subscript)):

@@ -58,13 +58,21 @@ class Module:
 
     def line_text(self, line: int) -> str:
         if self._lines is None:
-            self._lines = self.source.splitlines() if "\f" not in self.source else self.source.split("\n")
+            self._lines = self.source.split("\n")
         return self._lines[line - 1] if 0 < line <= len(self._lines) else ""
+
+    def text_of(self, node: ast.AST) -> str:
+        """The source text of a node, as ``ast.get_source_segment`` gives it, which splits the source at each call."""
+        first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+        start, end = node.col_offset, node.end_col_offset  # type: ignore[attr-defined]
+        lines = [self.line_text(each).encode() for each in range(first, last + 1)]
+        lines[-1] = lines[-1][:end]
+        lines[0] = lines[0][start:]
+        return b"\n".join(lines).decode()
 
     def segment(self, node: ast.AST, limit: int = 80) -> str:
         """The source text of a node on one line, shortened to ``limit`` characters."""
-        text = ast.get_source_segment(self.source, node) or ""
-        text = " ".join(text.split())
+        text = " ".join(self.text_of(node).split())
         return text if len(text) <= limit else text[: limit - 3] + "..."
 
     def function(self, node: ast.AST) -> FunctionInfo:

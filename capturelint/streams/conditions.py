@@ -73,18 +73,27 @@ def bind(target: ast.expr, value: ast.expr, state: State, function: object, rece
     flag = isinstance(value, ast.Constant) and (value.value is None or isinstance(value.value, bool))
     if not isinstance(target, (ast.Name, ast.Attribute)) or not (state.assumed or flag):
         return state
-    name = ast.unparse(target)
+    name = _spelled(target)
     kept = frozenset(each for each in state.assumed if name not in _names(each.text))
     told = known(value, state, function, receiver) if isinstance(value, (ast.Compare, ast.BoolOp, ast.Name)) else None
     was_told, state = kept != state.assumed, replace(state, assumed=kept)
-    load = ast.parse(name, mode="eval").body
-    nothing = ast.Compare(load, [ast.Is()], [ast.Constant(value=None)])
+    load, nothing = _tests_of(name)
     if isinstance(value, ast.Constant) and flag:
         state = assume(nothing, value.value is None, state, function, receiver)
         told = bool(value.value)
     elif was_told and isinstance(value, ast.Call):
         state = assume(nothing, False, state, function, receiver)
     return assume(load, told, state, function, receiver) if told is not None else state
+
+
+_spelled = lru_cache(maxsize=4096)(ast.unparse)
+
+
+@lru_cache(maxsize=4096)
+def _tests_of(name: str) -> tuple[ast.expr, ast.expr]:
+    """The test of a name or attribute itself, and of whether it is None."""
+    load = ast.parse(name, mode="eval").body
+    return load, ast.Compare(load, [ast.Is()], [ast.Constant(value=None)])
 
 
 @lru_cache(maxsize=4096)

@@ -53,6 +53,17 @@ class State:
     #: how the way leaves its block: ``return``, ``break``, ``continue``; empty while it goes on
     leaving: str = ""
 
+    def leave(self, how: str) -> State:
+        """The same way, leaving its block by ``how``, or going on where that is empty."""
+        return self if self.leaving == how else replace(self, leaving=how)
+
+    def of_streams(self) -> tuple[object, ...]:
+        """All but what was assumed and bound on the way."""
+        return (
+            *(self.current, self.entered, self.members, self.covered, self.worked, self.made),
+            *(self.recorded, self.reported, self.doubted, self.loose, self.leaving),
+        )
+
     def bindings(self) -> dict[Place, Key | None]:
         return dict(self.bound)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from capturelint.project.definitions import ClassInfo, walk_own
+from capturelint.project.definitions import ClassInfo, children, walk_own
 from capturelint.streams import conditions
 from capturelint.streams.calls import Calls
 from capturelint.streams.state import State, merged
@@ -79,7 +79,7 @@ class Walk:
         if info is None or self._runs > _MAX_RUNS:
             return (replace(state, loose=True),)
         left = self.block(info.body, (state,), activation)
-        return few(conditions.forget(replace(each, leaving=""), context) for each in left)
+        return few(conditions.forget(each.leave(""), context) for each in left)
 
     # -- statements --------------------------------------------------------------------------------------------------
 
@@ -108,12 +108,12 @@ class Walk:
             return self._match(node, states, frame)
         if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
             states = self.expression(getattr(node, "value", None), states, frame)
-            return tuple(replace(state, leaving=type(node).__name__.lower()) for state in states)
+            return tuple(state.leave(type(node).__name__.lower()) for state in states)
         if isinstance(node, ast.Raise):
             return ()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return states
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             if isinstance(child, ast.expr):
                 states = self.expression(child, states, frame)
         if isinstance(node, ast.AugAssign):
@@ -159,9 +159,9 @@ class Walk:
                     for target in [node.target]
                 )
             states = self.block(node.body, states, frame)
-            ended.extend(replace(each, leaving="") for each in states if each.leaving == "break")
+            ended.extend(each.leave("") for each in states if each.leaving == "break")
             ended.extend(each for each in states if each.leaving == "return")
-            states = few(replace(each, leaving="") for each in states if each.leaving in ("", "continue"))
+            states = few(each.leave("") for each in states if each.leaving in ("", "continue"))
             ended.extend(states)
         going = tuple(state for state in few(ended) if not state.leaving)
         left = tuple(state for state in ended if state.leaving)
@@ -176,8 +176,8 @@ class Walk:
         """Runs what runs however a block is left, and goes on leaving it."""
         found: list[State] = []
         for state in states:
-            after = then((replace(state, leaving=""),))
-            found.extend(replace(each, leaving=each.leaving or state.leaving) for each in after)
+            after = then((state.leave(""),))
+            found.extend(each.leave(each.leaving or state.leaving) for each in after)
         return few(found)
 
     def _match(self, node: ast.Match, states: States, frame: Activation) -> States:
@@ -207,7 +207,7 @@ class Walk:
         entered = frame.context.enters.get(span_of(manager), [])
         generators = [each for each in entered if each in self._relevant and _is_generator(each)]
         if generators:
-            for child in ast.iter_child_nodes(manager):
+            for child in children(manager):
                 states = self.expression(child, states, frame) if isinstance(child, ast.expr) else states
             return few(
                 state
@@ -238,12 +238,12 @@ class Walk:
             after = then(going)
             left.extend(state for state in after if state.leaving)
             # however the block is left, the generator goes on
-            return few(replace(state, leaving="") for state in after)
+            return few(state.leave("") for state in after)
 
         after = self.enter(context, states, at_yield)
         ways = {state.leaving for state in left}
         if len(ways) == 1 and len(left) >= len(after):
-            return tuple(replace(state, leaving=next(iter(ways))) for state in after)
+            return tuple(state.leave(next(iter(ways))) for state in after)
         return after
 
     def _named(self, contexts: list[Context], name: str) -> list[Context]:
@@ -271,7 +271,7 @@ class Walk:
             return states
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
             return self._comprehension(node, states, frame)
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             if isinstance(child, ast.keyword):
                 child = child.value
             if isinstance(child, ast.expr):
@@ -315,9 +315,12 @@ class Walk:
 
 def few(states: Iterable[State]) -> States:
     """Each state once, whatever was assumed on the way to it, and no more than a handful of them."""
-    alike: dict[State, list[State]] = {}
-    for state in dict.fromkeys(states):
-        alike.setdefault(replace(state, assumed=frozenset(), bound=frozenset()), []).append(state)
+    found = tuple(states)
+    if len(found) < 2:
+        return found
+    alike: dict[tuple[object, ...], list[State]] = {}
+    for state in dict.fromkeys(found):
+        alike.setdefault(state.of_streams(), []).append(state)
     found = tuple(group[0] if len(group) == 1 else merged(group) for group in alike.values())
     if len(found) <= _MAX_STATES:
         return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from capturelint.project.definitions import walk_all
 from capturelint.rulebook.ops import OpTable
 from capturelint.values import identity
 from capturelint.values.domain import ExternalInstance, Unknown, Value, options, tensors
@@ -142,7 +143,7 @@ class Work:
         return known
 
     def _own(self, context: Context) -> Iterable[bool]:
-        for node in ast.walk(context.node):
+        for node in walk_all(context.node):
             if isinstance(node, ast.Call):
                 fact = context.calls.get(span_of(node))
                 yield fact is not None and self.in_call(context, node, fact)

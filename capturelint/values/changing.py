@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
@@ -34,10 +34,11 @@ _MAX_FILES = 12
 Write = tuple[FunctionInfo, ast.AST]
 
 
-def of_attribute(engine: Engine, name: str, writes: list[Write]) -> Change | None:
+def of_attribute(engine: Engine, name: str, writes: Iterable[Write]) -> Change | None:
     """Why ``something.name`` changes: code other than that which constructs the object assigns it."""
     if engine.replays.is_key(name):
         return None  # a graph is captured for each of its values
+    writes = list(writes)
     causes = [cause for method, node in writes if (cause := _cause(engine, name, method, node)) is not None]
     if _latches(writes):
         causes = [cause for cause in causes if cause.function is not None and engine.replays.near(cause.function)]

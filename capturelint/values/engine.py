@@ -89,6 +89,8 @@ class Engine:
     #: hooks that the project registers on modules; None until they are looked for
     hooks: list[Hook] | None = None
     _builds_on_device: bool | None = None
+    #: what was answered since all regions are entered; None until then
+    _answers: dict[tuple[LazyScope, ast.expr], Value] | None = None
     _remembered: dict[Key, Any] = field(default_factory=dict)
     _mro: dict[ClassInfo, list[ClassInfo | str]] = field(default_factory=dict)
     #: where the arguments of a function that is looked at on its own come from
@@ -213,8 +215,20 @@ class Engine:
             receiver = scope.arguments.get(scope.function.parameters()[0].arg)
         return Frame(self, scope.module, scope, scope.function, receiver=receiver)
 
+    def settle(self) -> None:
+        """Says that all regions are entered: from now on a question that is asked again has the same answer."""
+        self._answers = {}
+
     def evaluate_in(self, scope: LazyScope, node: ast.expr) -> Value:
         """The value of an expression in code outside regions."""
+        if self._answers is None or self.host_depth:
+            return self._evaluate_in(scope, node)
+        known = self._answers.get((scope, node))
+        if known is None:
+            known = self._answers[scope, node] = self._evaluate_in(scope, node)
+        return known
+
+    def _evaluate_in(self, scope: LazyScope, node: ast.expr) -> Value:
         from capturelint.values.expressions import evaluate
 
         if self.host_depth > _MAX_HOST_DEPTH:

@@ -87,7 +87,6 @@ def _note(target: ast.expr, node: ast.AST, how: str, frame: Frame) -> None:
     context = frame.context
     if context is None or context.compiled or not context.is_call:
         return  # dynamo plays side effects back; a region's own block is there to run once
-    text = frame.module.segment(target, 48)
     holder = target
     while isinstance(holder, ast.Subscript):
         holder = holder.value
@@ -97,12 +96,12 @@ def _note(target: ast.expr, node: ast.AST, how: str, frame: Frame) -> None:
         owner = context.values.get(span_of(holder.value))
         if owner is None or not _lasts(owner):
             return
-        context.writes[span_of(node)] = HostWrite(holder.attr, text, how, owner)
+        context.writes[span_of(node)] = HostWrite(holder.attr, frame.module.segment(target, 48), how, owner)
         context.candidate(node)
     elif isinstance(holder, ast.Name) and _is_outer(holder.id, frame):
         from capturelint.values.facts import span_of
 
-        context.writes[span_of(node)] = HostWrite(holder.id, text, how)
+        context.writes[span_of(node)] = HostWrite(holder.id, frame.module.segment(target, 48), how)
         context.candidate(node)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
@@ -405,9 +406,9 @@ def _as_state(
 ) -> Value:
     """What an attribute holds, with the reasons why another pass may find something else there."""
     if isinstance(value, Host) and not value.is_none:
-        change = changing.of_attribute(engine, name, [*outside, *writes.from_elsewhere(engine, owner, name)])
+        change = changing.of_attribute(engine, name, chain(outside, writes.from_elsewhere(engine, owner, name)))
     elif isinstance(value, Tensor) and value.device is Device.HOST:
-        change = changing.of_attribute(engine, name, [*outside, *writes.into_tensor(engine, owner, name)])
+        change = changing.of_attribute(engine, name, chain(outside, writes.into_tensor(engine, owner, name)))
     elif isinstance(value, Mapping):
         return _items_as_state(engine, owner, name, value)
     else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, last_name, store_targets
+from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, last_name, store_targets, walk_all
 from capturelint.values.domain import Instance, options
 from capturelint.values.scope import Scope
 
@@ -32,8 +32,8 @@ def runs_once(node: ast.If, side: bool, body: list[ast.stmt], frame: Frame) -> b
 def _moved_once(test: ast.expr, body: list[ast.stmt]) -> bool:
     """``if table.device != x.device: self.table = table.to(x.device)``: done once, by whatever name the table goes."""
     asked = {name.rpartition(".")[0] for name in _names_in(test) if name.rpartition(".")[2] in ("device", "dtype")}
-    for statement in body:
-        for node in ast.walk(statement):
+    for statement in body if asked else ():
+        for node in walk_all(statement):
             if not isinstance(node, ast.Assign) or not any(isinstance(each, ast.Attribute) for each in node.targets):
                 continue
             value = node.value
@@ -71,7 +71,7 @@ def _sources(test: ast.expr, frame: Frame) -> set[str]:
 
 
 def _names_in(node: ast.expr) -> set[str]:
-    chains = (dotted_name(each) for each in ast.walk(node) if isinstance(each, (ast.Name, ast.Attribute)))
+    chains = (dotted_name(each) for each in walk_all(node) if isinstance(each, (ast.Name, ast.Attribute)))
     return {name for name in chains if name is not None}
 
 
@@ -136,7 +136,7 @@ def after_missing(handler: ast.ExceptHandler, frame: Frame) -> bool:
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type] if handler.type else []
     if not any(last_name(each) in ("AttributeError", "KeyError") for each in caught):
         return False
-    targets = (t for statement in handler.body for node in ast.walk(statement) for t in store_targets(node))
+    targets = (t for statement in handler.body for node in walk_all(statement) for t in store_targets(node))
     return any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in targets)
 
 
@@ -165,14 +165,14 @@ def _keeps(body: list[ast.stmt], name: str) -> bool:
         and any(isinstance(each, ast.Name) and each.id == name for each in (node.value, *node.targets))
         and any(isinstance(target, (ast.Attribute, ast.Subscript)) for target in node.targets)
         for statement in body
-        for node in ast.walk(statement)
+        for node in walk_all(statement)
     )
 
 
 def _sets(body: list[ast.stmt], name: str, frame: Frame) -> bool:
     attribute = name.rpartition(".")[2]
     for statement in body:
-        for node in ast.walk(statement):
+        for node in walk_all(statement):
             for target in store_targets(node):
                 while isinstance(target, ast.Subscript):
                     target = target.value
@@ -228,7 +228,7 @@ def _stores(cls: ClassInfo, method: str, attribute: str, frame: Frame, depth: in
         receiver = info.parameters()[0].arg
         called = {
             node.func.attr
-            for node in ast.walk(info.node)
+            for node in walk_all(info.node)
             if isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and dotted_name(node.func.value) == receiver

@@ -21,7 +21,8 @@ _CONSTRUCTORS = ("__init__", "__post_init__", "__new__", "setup", "__attrs_post_
 
 def from_elsewhere(engine: Engine, value: Instance, name: str) -> Iterator[Write]:
     """``runner.limit = ...`` where ``runner`` is such an object: assignments that the class itself does not show."""
-    for module in _modules(engine, name):
+    few = len(engine.project.search.mentioning(name)) <= _MAX_FILES
+    for module in engine.project.modules(engine.project.search.storing(name)) if few else ():
         for holder, statement, receiver in module.uses.attribute_stores.get(name, ()):
             if holder is None or (isinstance(receiver, ast.Name) and receiver.id in ("self", "cls")):
                 continue
