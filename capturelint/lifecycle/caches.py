@@ -26,6 +26,7 @@ from capturelint.project.definitions import (
 )
 from capturelint.project.module import Module
 from capturelint.reach import Reach
+from capturelint.values.call_sites import sites_of
 from capturelint.values.changing import constructs
 from capturelint.values.domain import Instance, options
 from capturelint.values.effects import deep_confidence
@@ -132,7 +133,7 @@ _Built = dict[int, list[tuple[ast.expr, ast.Attribute]]]
 def _dropped(engine: Engine, context: Context, built: _Built, sure: Confidence) -> Iterator[tuple[Module, Hazard]]:
     for node, name, owner in _lazily_built(context, built):
         for holder, statement in _drops(engine, owner, name):
-            if holder is context.function or constructs(holder, set()) or not engine.replays.near(holder):
+            if holder is context.function or constructs(holder, set()) or not _between_replays(engine, holder):
                 continue
             if _captures_again(holder):
                 continue
@@ -144,6 +145,18 @@ def _dropped(engine: Engine, context: Context, built: _Built, sure: Confidence) 
             support = Support(min(sure, Confidence.LIKELY), (), f"`{name}` is dropped in {where}")
             yield context.module, Hazard("CG304", around.span(context.module, node), message, "decided once", support)
             break
+
+
+def _between_replays(engine: Engine, holder: FunctionInfo) -> bool:
+    """Whether code that drops something runs around replays, or for a method beside the one that replays."""
+    if engine.replays.near(holder):
+        return True
+    runners = {around.owner_of(function) for function in engine.replays.functions} - {None}
+    return any(
+        around.owner_of(site.holder) in runners and not constructs(site.holder, set())
+        for site in sites_of(engine, holder)
+        if site.holder is not None
+    )
 
 
 def _lazily_built(context: Context, built: _Built) -> Iterator[tuple[ast.expr, str, Instance]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capturelint.findings import Around
-from capturelint.lifecycle import around, region_stores, story
+from capturelint.lifecycle import around, eager_arm, region_stores, story
 from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.model import Applicability, Confidence, Edit, Fix, Related
@@ -244,6 +244,8 @@ def _of_attributes(life: Life, moments: Moments) -> Iterator[_Rebinding]:
             if function is not None and (_allocates(function, statement, target) or around.restores(function, target)):
                 continue
             if not _binds_anew(target, statement, value) or not _is_tensor(engine, module, function, statement):
+                continue
+            if eager_arm.without_graph(life, module, function, statement):
                 continue
             if late and not _makes_tensor(engine, module, function, statement):
                 continue  # what the graph reads is made elsewhere, if it is a tensor at all

@@ -20,7 +20,7 @@ from capturelint.reach import Reach
 from capturelint.values.changing import constructs
 from capturelint.values.domain import Instance, Tensor, options, tensors
 from capturelint.values.engine import Engine
-from capturelint.values.facts import Context, NodeSpan
+from capturelint.values.facts import Context, NodeSpan, span_of
 from capturelint.values.host_writes import GROWS, SHRINKS, HostWrite, reads
 from capturelint.values.writes import concerns
 
@@ -156,7 +156,7 @@ def _calls(context: Context, depth: int) -> Iterator[tuple[Context, ast.Call]]:
             if (
                 isinstance(node, ast.Call)
                 and node.lineno == frame.line
-                and last_name(node.func) == context.function.name
+                and (last_name(node.func) == context.function.name or context in caller.enters.get(span_of(node), ()))
             ):
                 yield caller, node
 

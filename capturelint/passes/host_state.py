@@ -7,7 +7,7 @@ import libcst as cst
 from capturelint.model import Confidence
 from capturelint.passes.frozen import FrozenValues, is_host_scalar, is_number
 from capturelint.passes.unit import Support
-from capturelint.values.domain import Host, Tensor, Value, device_confidence, options
+from capturelint.values.domain import Host, Value, device_confidence, options
 
 
 class HostState(FrozenValues):
@@ -57,7 +57,7 @@ class HostState(FrozenValues):
         block.visit(finder)
         if finder.leaves or finder.binds:
             return True
-        return any(isinstance(option, Tensor) for value in self.facts.values_within(block) for option in options(value))
+        return self.facts.works_within(block)
 
     # -- slices and indexes ------------------------------------------------------------------------------------------
 

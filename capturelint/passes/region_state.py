@@ -70,6 +70,7 @@ class RegionState(CapturePass):
             pass  # put back as it was
         elif name in scope.expand(read) and name not in scope.stored:
             self._store(target, name, direct=False)
+        scope.names[name] = scope.names.get(name, frozenset()) | scope.expand(read)
         scope.stored.add(name)
 
     def _store(self, target: cst.BaseExpression, name: str, *, direct: bool) -> None:
@@ -95,7 +96,7 @@ class _Reads:
 
 
 class _Locals:
-    """Local names of one function, with the attributes that their values came from."""
+    """Local names and attributes bound in one function, with the attributes that their values came from."""
 
     def __init__(self) -> None:
         self.names: dict[str, frozenset[str]] = {}
@@ -107,7 +108,7 @@ class _Locals:
 
     def expand(self, read: _Reads) -> frozenset[str]:
         found = frozenset(read.attributes)
-        for name in read.names:
+        for name in (*read.names, *read.attributes):
             found |= self.names.get(name, frozenset())
         return found
 

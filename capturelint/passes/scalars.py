@@ -32,15 +32,18 @@ class FrozenScalars(FrozenValues):
                 self._arguments(node, context, fact)
 
     def _launch(self, node: cst.Call, context: Context, fact: CallFact) -> None:
-        self._arguments(node, context, fact)
+        """The grid is often made of a number that is an argument as well: one cause, said at the argument."""
+        told = self._arguments(node, context, fact)
         grid = dict(fact.keywords).get("grid")
         if isinstance(node.func, cst.Subscript):
             where = node.func.slice[0]
             found = self.surest(where, ((context, value) for value in (grid, *_inside(grid))))
-            if found is not None:
+            if found is not None and found[0].reason not in told:
                 self._report(where, found, "the grid of this launch")
 
-    def _arguments(self, node: cst.Call, context: Context, fact: CallFact) -> None:
+    def _arguments(self, node: cst.Call, context: Context, fact: CallFact) -> set[str]:
+        """Reports the arguments that are frozen, and gives the reasons why they change."""
+        told: set[str] = set()
         sizes = self.facts.sizes(fact)
         for position, argument, value in _pairs(node, fact):
             name = argument.keyword.value if argument.keyword is not None else ""
@@ -48,6 +51,7 @@ class FrozenScalars(FrozenValues):
                 found = self.surest(argument.value, ((context, value),))
                 if found is None:
                     continue
+                told.add(found[0].reason)
                 if position in sizes or name in sizes:
                     self.report_size(argument.value, found)
                 else:
@@ -55,6 +59,7 @@ class FrozenScalars(FrozenValues):
                     self._report(argument.value, found, f"{what} of this launch")
             elif is_host_scalar(value) and not any(each.endswith(_COPIES) for each in fact.callees):
                 self._host_tensor(argument.value, self.surest(argument.value, ((context, value),)))
+        return told
 
     def _is_operator(self, node: cst.Call, context: Context, fact: CallFact) -> bool:
         """An operator of torch's that runs on the device: one of its operands is there, or what it makes."""

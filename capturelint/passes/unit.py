@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence, Span
 from capturelint.rulebook.op_spec import size_arguments
-from capturelint.values.domain import Value, device_confidence, tensors
+from capturelint.values.domain import Tensor, Value, device_confidence, options, tensors
 from capturelint.values.facts import CallFact, Context, Effect, NodeSpan, StoreFact
 
 if TYPE_CHECKING:
@@ -132,6 +132,26 @@ class Facts:
             for span, value in context.values.items():
                 if (first, start) <= span[:2] and span[2:] <= (last, end):
                     yield value
+
+    def works_within(self, node: cst.CSTNode) -> bool:
+        """Whether a block works with tensors, itself or in the functions that it calls."""
+        first, start, last, end = self.node_span(node)
+        queue: list[tuple[Context, bool]] = [(context, False) for context in self._unit.contexts]
+        seen: set[Context] = set()
+        while queue:
+            context, whole = queue.pop()
+            if whole and context in seen:
+                continue
+            seen.add(context)
+
+            def within(span: NodeSpan, whole: bool = whole) -> bool:
+                return whole or ((first, start) <= span[:2] and span[2:] <= (last, end))
+
+            for span, value in context.values.items():
+                if within(span) and any(isinstance(option, Tensor) for option in options(value)):
+                    return True
+            queue.extend((inner, True) for span, entered in context.enters.items() if within(span) for inner in entered)
+        return False
 
     def sizes(self, fact: CallFact) -> frozenset[int | str]:
         """Which arguments of a call are sizes: by position, and by name."""

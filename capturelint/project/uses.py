@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from capturelint.project.definitions import CHILDLESS, FunctionInfo, children, last_name, store_targets
@@ -44,8 +45,8 @@ def find_uses(tree: ast.Module, functions: dict[int, FunctionInfo]) -> Uses:
             uses.calls.setdefault(last_name(node.func), []).append((holder, node))
         elif isinstance(node, _STORING):
             _store(uses, node, holder)
-            value = getattr(node, "value", None)
-            if isinstance(value, ast.Call):
+            for made in _chosen(getattr(node, "value", None)):
+                value: ast.AST | None = made
                 names = tuple(filter(None, (last_name(target) for target in store_targets(node))))
                 while isinstance(value, ast.Call):  # compile(Model().cuda()) gives its name to each call in it
                     uses.assigned[id(value)] = names
@@ -62,6 +63,15 @@ def find_uses(tree: ast.Module, functions: dict[int, FunctionInfo]) -> Uses:
                 for name in child.names:
                     uses.globals.setdefault(name, []).append(holder)
     return uses
+
+
+def _chosen(value: ast.AST | None) -> Iterator[ast.expr]:
+    """The calls that a statement's value may be the result of: each side of a conditional expression."""
+    if isinstance(value, ast.IfExp):
+        yield from _chosen(value.body)
+        yield from _chosen(value.orelse)
+    elif isinstance(value, ast.Call):
+        yield value
 
 
 def _store(uses: Uses, node: ast.AST, holder: FunctionInfo | None) -> None:

@@ -11,7 +11,8 @@ from capturelint.regions.declaration import Declaration
 from capturelint.regions.managers import captures, is_graph, managers_begin
 from capturelint.values.engine import Engine
 
-NEEDLES = (b".graph", b"import graph")
+#: how a file may come by the class: as a module's attribute, or imported from ``torch.cuda``, alone or in a list
+NEEDLES = (b".graph", b"import graph", b"cuda import")
 
 
 def find(engine: Engine, module: Module, words: Collection[str] = ()) -> Iterator[Declaration]:

@@ -67,7 +67,7 @@ def note_assigned(target: ast.expr, value: Value, node: ast.stmt, frame: Frame) 
     name = ast.dump(_plain(target))
     carried = stored is not None and any(
         isinstance(each, (ast.Attribute, ast.Name, ast.Subscript)) and ast.dump(_plain(each)) == name
-        for each in _used(stored)
+        for each in (*_used(stored), *_looked_up(stored))
     )
     change = changing_reason(value)
     if carried:
@@ -126,6 +126,18 @@ def _used(node: ast.AST) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(node):
         if not (isinstance(node, ast.IfExp) and child is node.test):
             yield from _used(child)
+
+
+def _looked_up(node: ast.AST) -> Iterator[ast.AST]:
+    """``seen[key]`` for each ``seen.get(key, 0)`` that a value is made of."""
+    for each in _used(node):
+        if (
+            isinstance(each, ast.Call)
+            and isinstance(each.func, ast.Attribute)
+            and each.func.attr == "get"
+            and each.args
+        ):
+            yield ast.Subscript(value=each.func.value, slice=each.args[0], ctx=ast.Load())
 
 
 def _plain(node: ast.expr) -> ast.expr:

@@ -9,6 +9,7 @@ from capturelint.lifecycle.setup import backwards
 from capturelint.lifecycle.setup.backwards import Backward, Backwards
 from capturelint.lifecycle.setup.before import on_side_stream
 from capturelint.lifecycle.setup.captures import GRAPHED_CALLABLES, Capture, report, story
+from capturelint.lifecycle.setup.points import Point
 from capturelint.model import Confidence, Related
 
 
@@ -24,23 +25,33 @@ def find(captures: list[Capture], finder: Backwards) -> Iterator[Around]:
                     yield _reported(capture, each)
 
 
+def _place(capture: Capture, each: Backward) -> Point:
+    """The innermost call on the way to the backward pass that the region does not make as well.
+
+    A function that warm-up and capture share is right where it stands: what calls it on the default stream is not.
+    """
+    captured = {context.function for context in capture.reach.steps if context.is_call}
+    return next((point for point in each.inside if point.function not in captured), each.point)
+
+
 def _reported(capture: Capture, each: Backward) -> Around:
-    inner = each.inside[0]
+    inner, place = each.inside[0], _place(capture, each)
     if each.kept_by:
         reason = f"`{each.kept_by}` keeps its autograd graph alive, so the captured backward waits on that stream"
     else:
         reason = "if anything keeps its autograd graph alive, the captured backward waits on that stream"
     graphed = capture.declaration.kind == GRAPHED_CALLABLES
-    related = [] if inner is each.point else [Related(inner.module.display, inner.line, "the backward pass")]
+    related = [] if inner is place else [Related(inner.module.display, inner.line, "the backward pass")]
+    called = [] if place is each.point else [Related(each.point.module.display, each.point.line, "called from here")]
     return report(
         "CG802",
-        each.point,
+        place,
         f"a backward pass on the default stream before the capture; {reason}",
         "runs backward on the default stream",
         Confidence.LIKELY if each.kept_by else Confidence.POSSIBLE,
         [capture],
         help=_help(graphed, each.kept_by),
-        related=[*related, *story(each.path, capture)],
+        related=[*related, *called, *story(each.path, capture)],
     )
 
 
