@@ -49,9 +49,9 @@ def _locals(life: Life, moments: Moments, holder: FunctionInfo) -> Iterator[Arou
     """Locals of the function that captures, where another one replays."""
     if any(each.function is holder for each in life.replays if each.depth == 0):
         return  # they live on while it replays
-    for name in sorted(_names_read(life, holder)):
+    for name in sorted(names_read(life, holder)):
         made = _made_by(life, holder, name)
-        if made is None or _is_kept(life, holder, name):
+        if made is None or is_kept(life, holder, name):
             continue
         yield _report(
             life, holder, holder.module, made, name,
@@ -64,8 +64,8 @@ def _arguments(life: Life, holder: FunctionInfo) -> Iterator[Around]:
     if any(each.function is holder for each in life.replays if each.depth == 0):
         return
     parameters = {each.arg for each in holder.parameters()} - set(life.engine.receiver_of(holder))
-    for name in sorted(_names_read(life, holder) & parameters):
-        if _is_kept(life, holder, name) or name in holder.assigned:
+    for name in sorted(names_read(life, holder) & parameters):
+        if is_kept(life, holder, name) or name in holder.assigned:
             continue
         for site in life.origins.callers(holder):
             for given in argument(holder, site, name):
@@ -116,7 +116,7 @@ def _is_input(life: Life, function: FunctionInfo | None, module: Module, target:
     if isinstance(target, ast.Name):
         if Place(owner, target.id) not in life.reads or function is None or function is not life.holder:
             return False
-        return _made_by(life, function, target.id) is not None and not _is_kept(life, function, target.id)
+        return _made_by(life, function, target.id) is not None and not is_kept(life, function, target.id)
     if not isinstance(target, ast.Attribute):
         return False
     places = set(life.origins.attribute(function, module, target)) & life.reads
@@ -135,7 +135,7 @@ def _is_made_in_region(life: Life, place: Place) -> bool:
     )
 
 
-def _names_read(life: Life, holder: FunctionInfo) -> set[str]:
+def names_read(life: Life, holder: FunctionInfo) -> set[str]:
     """The holder's names that the region's code reads."""
     found = {
         name
@@ -180,7 +180,7 @@ def _makes_anew(node: ast.expr) -> bool:
     return name in _MOVING and receiver is not None and _makes_anew(receiver)
 
 
-def _is_kept(life: Life, function: FunctionInfo, name: str) -> bool:
+def is_kept(life: Life, function: FunctionInfo, name: str) -> bool:
     """Returned, stored, closed over, or given to something that may hold it."""
 
     def speaks(node: ast.AST | None) -> bool:

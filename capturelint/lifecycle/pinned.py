@@ -42,7 +42,7 @@ def find(engine: Engine, reaches: list[Reach]) -> Iterator[Around]:
 def _copy(reach: Reach, context: Context, span: NodeSpan, which: str, sure: Confidence) -> Around | None:
     code = _Code(reach, context)
     call = code.call_at(span)
-    memory = _pinned_operand(call, which) if call is not None else None
+    memory = pinned_operand(call, which) if call is not None else None
     if call is None or memory is None or not code.dies(memory):
         return None
     text = context.module.segment(memory, 48)
@@ -68,7 +68,20 @@ def _copy(reach: Reach, context: Context, span: NodeSpan, which: str, sure: Conf
     return Around(context.module, context.name, hazard, (reach,), (context,))
 
 
-def _pinned_operand(call: ast.Call, which: str) -> ast.expr | None:
+def copies_in(context: Context) -> Iterator[tuple[ast.Call, str]]:
+    """The captured copies of pinned memory in a context, each with which operand that memory is."""
+    found = {
+        span: effect.detail
+        for span, fact in context.calls.items()
+        for effect in fact.effects
+        if effect.kind == PINNED_COPY
+    }
+    for node in ast.walk(context.node) if found else ():
+        if isinstance(node, ast.Call) and span_of(node) in found:
+            yield node, found[span_of(node)]
+
+
+def pinned_operand(call: ast.Call, which: str) -> ast.expr | None:
     if which == "result":
         return call
     if not isinstance(call.func, ast.Attribute):
@@ -110,10 +123,10 @@ class _Code:
 
     def dies(self, node: ast.expr) -> bool:
         """Whether the memory of an expression is made here, and held by nothing that lasts."""
-        made = _base(node)
+        made = base(node)
         if isinstance(made, ast.Name):
             return self._made_here(made.id) and not self._name_escapes(made.id)
-        if not _allocates(made):
+        if not allocates(made):
             return False
         return not self._is_kept(made)
 
@@ -127,7 +140,7 @@ class _Code:
             if isinstance(target, ast.Name) and target.id == name
             for value in [getattr(statement, "value", None)]
         ]
-        return bool(found) and all(isinstance(value, ast.expr) and _allocates(_base(value)) for value in found)
+        return bool(found) and all(isinstance(value, ast.expr) and allocates(base(value)) for value in found)
 
     def _is_kept(self, node: ast.AST) -> bool:
         """Whether an object goes on from where it is made: bound, returned, put into a container or passed on."""
@@ -186,7 +199,7 @@ class _Code:
         return False
 
 
-def _base(node: ast.expr) -> ast.expr:
+def base(node: ast.expr) -> ast.expr:
     """What a view is a view of."""
     while True:
         if isinstance(node, ast.Subscript):
@@ -197,7 +210,7 @@ def _base(node: ast.expr) -> ast.expr:
             return node
 
 
-def _allocates(node: ast.expr) -> bool:
+def allocates(node: ast.expr) -> bool:
     """``x.pin_memory()``, ``torch.empty(..., pin_memory=True)``, ``x.to("cpu", non_blocking=True)``."""
     if not isinstance(node, ast.Call):
         return False

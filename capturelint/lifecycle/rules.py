@@ -14,6 +14,7 @@ from capturelint.lifecycle import (
     keeping,
     lifetime,
     padding,
+    pinned_locals,
     preparation,
     rebinding,
     replacing,
@@ -24,7 +25,7 @@ from capturelint.model import Span
 from capturelint.reach import Reach
 
 #: rules about what a region does itself
-_INSIDE = frozenset(("CG502", "CG507"))
+_INSIDE = frozenset(("CG203", "CG502", "CG507"))
 
 Finder = Callable[[Life, Moments], Iterator[Around]]
 
@@ -32,6 +33,7 @@ Finder = Callable[[Life, Moments], Iterator[Around]]
 def _finders() -> list[tuple[frozenset[str], Finder]]:
     """Each finder with the rules that it reports."""
     return [
+        (frozenset(("CG203",)), pinned_locals.find),
         (frozenset(("CG501", "CG502")), rebinding.find),
         (frozenset(("CG501",)), indirect.IndirectRebinding().find),
         (frozenset(("CG502",)), entries.find),

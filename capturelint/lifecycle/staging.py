@@ -1,6 +1,7 @@
 """CG203, around replay: a pinned buffer is written on the host while a copy of the step before may still read it.
 
-A step is the body of a loop that replays, with the project's functions that it calls. In it, or in the graph, a
+A step is the body of a loop that replays, with the project's functions that it calls, or a function that replays and
+is called from outside of the project. In it, or in the graph, a
 ``non_blocking`` copy reads the buffer; the host writes the buffer; and nothing waits for the GPU.
 """
 
@@ -19,6 +20,7 @@ from capturelint.passes.base import Hazard
 from capturelint.passes.unit import Support
 from capturelint.project.definitions import CHILDLESS, FunctionInfo, children, last_name, walk_all, walk_own
 from capturelint.project.module import Module
+from capturelint.values.changing import constructs
 from capturelint.values.domain import Device, Function, Tensor, device_confidence, options
 from capturelint.values.engine import Engine
 from capturelint.values.facts import NodeSpan, span_of
@@ -54,7 +56,11 @@ def find(engine: Engine, lives: Lives) -> Iterator[Around]:
         for replay in life.replays:
             key_of_steps = (replay.module, replay.function, id(replay.call), replay.depth == 0)
             if key_of_steps not in known:
-                known[key_of_steps] = [*_steps(engine, replay), *_afterwards(engine, replay)]
+                known[key_of_steps] = [
+                    *_steps(engine, replay),
+                    *_calls(engine, lives.origins, replay),
+                    *_afterwards(engine, replay),
+                ]
             for before, lines, sure in known[key_of_steps]:
                 for write, copy, confidence in _races(engine, lives.origins, before, lines, captured):
                     key = (write.module.display, span_of(write.node))
@@ -91,6 +97,23 @@ def _steps(engine: Engine, replay: Replay) -> Iterator[_Step]:
         for statement in loop.body:
             _collect(engine, _Line(replay.module, replay.function, statement), replay.call, lines, 0, seen)
         yield [], lines, Confidence.CERTAIN if replay.depth == 0 else Confidence.LIKELY
+
+
+def _calls(engine: Engine, origins: Origins, replay: Replay) -> Iterator[_Step]:
+    """A function that replays and that nobody in view calls, as a step: who calls it again may not have waited.
+
+    Only the graph's own copies count here. A copy that the function makes by itself is a common thing to do where
+    callers wait for each result, and nothing in view says whether they do.
+    """
+    function = replay.function
+    if function is None or constructs(function, set()) or isinstance(function.node, ast.Lambda):
+        return
+    if any(around.loops_around(function.node, replay.call)) or origins.callers(function):
+        return
+    lines: list[_Line] = []
+    for statement in function.node.body:
+        _collect(engine, _Line(replay.module, function, statement), replay.call, lines, 0, {})
+    yield [], [line for line in lines if _copied(line.node) is None], Confidence.LIKELY
 
 
 def _afterwards(engine: Engine, replay: Replay) -> Iterator[_Step]:
@@ -142,7 +165,9 @@ def _collect(
     if isinstance(node, _TELLING):
         lines.append(line)
     below = children(node)
-    if isinstance(node, ast.If) and (depth == 0 or _REPLAYS in line.module.source):
+    if isinstance(node, ast.If) and depth == 0 and _leaves_without(node, replay):
+        below = [node.test, *node.orelse]
+    elif isinstance(node, ast.If) and (depth == 0 or _REPLAYS in line.module.source):
         # the side that does not replay is another round's
         for side, other in ((node.body, node.orelse), (node.orelse, node.body)):
             if any(_replays(each, replay) for each in side) and not any(_replays(each, replay) for each in other):
@@ -159,6 +184,12 @@ def _collect(
                 seen[option.info] = depth
                 for statement in option.info.node.body:
                     _collect(engine, _Line(option.info.module, option.info, statement), replay, lines, depth + 1, seen)
+
+
+def _leaves_without(node: ast.If, replay: ast.AST) -> bool:
+    """``if self.eager: ...; return``: a call that replays further down has not been there."""
+    ends = node.body and isinstance(node.body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
+    return bool(ends) and not any(_replays(each, replay) for each in node.body)
 
 
 def _replays(node: ast.AST, replay: ast.AST) -> bool:
