@@ -119,6 +119,12 @@ class ClassInfo:
         assert self._mutations is not None
         return self._mutations.get(name, [])
 
+    def attribute_names(self) -> list[str]:
+        """The attributes that the class's own code binds or declares on its objects."""
+        if self._stores is None:
+            self._index_attributes()
+        return list(dict.fromkeys((*(self._stores or ()), *self.annotations)))
+
     def _index_attributes(self) -> None:
         self._stores, self._mutations = {}, {}
         for method in self.methods.values():

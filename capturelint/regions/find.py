@@ -28,18 +28,18 @@ def find_regions(
 ) -> list[Declaration]:
     """The regions that ``files`` declare, in the order of files and lines, and those that config names."""
     chosen = {file.path for file in files}
-    found: dict[int, Declaration] = {}
+    found: dict[tuple[int, int], Declaration] = {}
 
     def add(declarations: Iterable[Declaration]) -> None:
         for each in declarations:
             if each.module.file.path in chosen:
-                found.setdefault(id(each.node), each)
+                found.setdefault((id(each.node), 0), each)
 
     for module, finders in _seeds(engine, chosen):
         for find in finders:
             # several callables of one make_graphed_callables stand at one node
             for each in find(engine, module):
-                found.setdefault(id(each.target) if each.target is not None else id(each.node), each)
+                found.setdefault((id(each.node), id(each.target) if each.target is not None else 0), each)
     words = _capturing_names(engine)
     for module in _modules_using(engine, words):
         add(graph_context.find(engine, module, words))

@@ -6,17 +6,21 @@ import ast
 from collections.abc import Iterator
 
 from capturelint.findings import Around
+from capturelint.lifecycle import stores
 from capturelint.lifecycle.setup.captures import Capture, is_torch_graph, report, story
 from capturelint.lifecycle.setup.points import Path, Point, loops_at, value_at, withs_at
 from capturelint.lifecycle.setup.sizes import names_in
 from capturelint.model import Confidence
-from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, last_name, walk_own
 from capturelint.regions.managers import BEGINS, ENDS
+from capturelint.values import instances
 from capturelint.values.domain import Instance, Mapping, Sequence, Value, options
 from capturelint.values.engine import Engine
 
 _TENDS = ("freeze", "disable", "collect", "freeze_gc", "gc_collect")
-_CLEARS = ("clear", "pop", "popitem")
+_CLEARS = ("clear", "pop", "popitem", "popleft")
+#: how far containers and objects are looked into for a graph
+_MAX_HELD = 2
 _MANAGES = (*BEGINS, *ENDS)
 
 
@@ -36,7 +40,9 @@ def _dropped(engine: Engine, capture: Capture) -> Iterator[Around]:
     for point, node in _statements(capture):
         for target in _targets(node):
             name = dotted_name(target)
-            if name is None or name == kept or not _holds_graph(engine, value_at(engine, point, target), 0):
+            if name is None or name == kept:
+                continue
+            if not _holds_graph(engine, value_at(engine, point, target), 0) and not _kept_here(engine, point, target):
                 continue
             yield report(
                 "CG809",
@@ -71,34 +77,50 @@ def _statements(capture: Capture) -> Iterator[tuple[Point, ast.AST]]:
 
 
 def _targets(node: ast.AST) -> list[ast.expr]:
-    """What ``del x``, ``x = None`` and ``graphs.clear()`` drop."""
+    """What ``del x``, ``x = None``, ``graphs.clear()`` and ``graphs.popitem()`` (with its result left) drop."""
     if isinstance(node, ast.Delete):
         return [each.value if isinstance(each, ast.Subscript) else each for each in node.targets]
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None:
         return [each for each in node.targets if isinstance(each, (ast.Name, ast.Attribute))]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CLEARS:
-        return [node.func.value]
+    call = node.value if isinstance(node, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _CLEARS:
+        return [call.func.value]
     return []
 
 
 def _holds_graph(engine: Engine, value: Value, depth: int) -> bool:
-    """A graph, a container of some, or an object whose attribute is bound to one."""
+    """A graph, a container of some, or an object one of whose attributes holds one."""
     if is_torch_graph(value):
         return True
-    if depth > 2:
+    if depth > _MAX_HELD:
         return False
     for option in options(value):
         if isinstance(option, (Sequence, Mapping)):
             inner = option.element
             if inner is not None and _holds_graph(engine, inner, depth + 1):
                 return True
+        if isinstance(option, Instance) and _keeps_graph(engine, option, depth):
+            return True
+    return False
+
+
+def _keeps_graph(engine: Engine, value: Instance, depth: int) -> bool:
+    """Whether one of an object's attributes holds a graph, made by a method of its class or handed to one."""
+    bases = (base for base in engine.mro(value.site.cls) if isinstance(base, ClassInfo))
+    names = dict.fromkeys(name for base in bases for name in base.attribute_names())
+    return any(_holds_graph(engine, instances.of_instance(engine, value, name), depth + 1) for name in names)
+
+
+def _kept_here(engine: Engine, point: Point, target: ast.expr) -> bool:
+    """Whether something with a graph is put into the container that ``target`` is, wherever that is done."""
+    if not isinstance(target, ast.Attribute):
+        return False
+    for option in options(value_at(engine, point, target.value)):
         if isinstance(option, Instance):
-            for method in option.site.cls.methods.values():
-                for node in walk_own(method.node):
-                    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-                        made = last_name(node.value.func) == "CUDAGraph"
-                        if made and any(isinstance(target, ast.Attribute) for target in node.targets):
-                            return True
+            for store in stores.of_attribute(engine, option.site.cls, target.attr):
+                value = value_at(engine, Point(store.module, store.function, store.node), store.value)
+                if store.entry and _holds_graph(engine, value, 0):
+                    return True
     return False
 
 

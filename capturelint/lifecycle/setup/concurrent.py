@@ -16,7 +16,7 @@ from capturelint.lifecycle.setup.sources import Sources
 from capturelint.lifecycle.setup.starts import Start, locked
 from capturelint.lifecycle.setup.threads import threads_that_run
 from capturelint.model import Confidence, Related
-from capturelint.project.definitions import last_name, walk_own
+from capturelint.project.definitions import dotted_name, last_name, store_targets, walk_own
 
 _WAITS = ("wait_stream", "wait_event", "synchronize", "wait", "wait_stream_event")
 _HELP = "let one replay wait for the other (`wait_stream`), or capture them with pools and inputs of their own"
@@ -81,7 +81,7 @@ def _on_streams(group: list[_Use], sources: Sources) -> Iterator[Around]:
         yield from _in_loop(use, sources)
     for index, second in enumerate(group):
         for first in group[:index]:
-            if first.stream_text == second.stream_text or _waited(first.point, second.point):
+            if first.stream_text == second.stream_text or _waited(first, second):
                 continue
             if _alternatives(first.point, second.point):
                 continue
@@ -114,12 +114,42 @@ def _shared(first: _Use, second: _Use, sources: Sources) -> str:
     return ""
 
 
-def _waited(first: Point, second: Point) -> bool:
-    """Some wait stands between two replays; whether it is the right one is left open."""
+def _waited(first: _Use, second: _Use) -> bool:
+    """Some wait stands between two replays that may order them."""
+    between = [
+        node
+        for node in walk_own(first.point.root)
+        if isinstance(node, ast.Call) and first.point.line < node.lineno < second.point.line
+    ]
+    changed = {
+        dotted_name(node.func.value)
+        for node in between
+        if _records(node)
+        and isinstance(node.func, ast.Attribute)
+        and (second.stream is None or ast.dump(node.func.value) != ast.dump(second.stream))
+    }
     return any(
-        isinstance(node, ast.Call) and last_name(node.func) in _WAITS and first.line < node.lineno < second.line
-        for node in walk_own(first.root)
+        last_name(node.func) in _WAITS
+        and not (
+            first.stream is not None
+            and second.stream is not None
+            and _only_forks(node, second.stream)
+            and first.stream_text not in {second.point.module.segment(each, 40) for each in node.args}
+            and dotted_name(node.args[0]) not in changed
+        )
+        for node in between
     )
+
+
+def _only_forks(wait: ast.Call, stream: ast.expr) -> bool:
+    """``stream.wait_stream(main)``: the replay's own stream begins after another, which says nothing of a third."""
+    if last_name(wait.func) not in ("wait_stream", "wait_event") or not isinstance(wait.func, ast.Attribute):
+        return False
+    return bool(wait.args) and ast.dump(wait.func.value) == ast.dump(stream)
+
+
+def _records(node: ast.Call) -> bool:
+    return last_name(node.func) in ("record", "record_event", "wait_stream", "wait_event")
 
 
 def _alternatives(first: Point, second: Point) -> bool:
@@ -139,7 +169,7 @@ def _in_loop(use: _Use, sources: Sources) -> Iterator[Around]:
         names = names_in(loop.target)
         if isinstance(loop, ast.comprehension) or not names_in(use.stream) & names:
             continue
-        if any(isinstance(n, ast.Call) and last_name(n.func) in _WAITS for each in loop.body for n in ast.walk(each)):
+        if _waits_in_loop(loop, use.stream):
             continue
         same = not names_in(use.receiver) & names
         if not same and not any(share_memory(one, one, sources) for one in use.captures):
@@ -159,6 +189,21 @@ def _in_loop(use: _Use, sources: Sources) -> Iterator[Around]:
             ],
         )
         return
+
+
+def _waits_in_loop(loop: ast.For | ast.AsyncFor, stream: ast.expr) -> bool:
+    """Some wait in the loop may order its rounds: all but a fork of the round's stream from what stays the same."""
+    varying = names_in(loop.target)
+    waits = []
+    for node in (inner for statement in loop.body for inner in ast.walk(statement)):
+        for target in store_targets(node):
+            varying |= names_in(target)
+        if isinstance(node, ast.Call) and last_name(node.func) in _WAITS:
+            waits.append(node)
+        if isinstance(node, ast.Call) and _records(node) and isinstance(node.func, ast.Attribute):
+            if ast.dump(node.func.value) != ast.dump(stream):
+                varying |= names_in(node.func.value)
+    return any(not _only_forks(wait, stream) or names_in(wait.args[0]) & varying for wait in waits)
 
 
 # -- threads ---------------------------------------------------------------------------------------------------------

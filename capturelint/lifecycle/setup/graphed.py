@@ -6,27 +6,22 @@ import ast
 from collections.abc import Iterator
 
 from capturelint.findings import Around
-from capturelint.lifecycle.setup.before import calls_in, earlier, external_name
+from capturelint.lifecycle.places import Origins
+from capturelint.lifecycle.setup.before import external_name
 from capturelint.lifecycle.setup.captures import GRAPHED_CALLABLES, Capture, report
 from capturelint.lifecycle.setup.graphed_calls import calls_of_graphed
-from capturelint.lifecycle.setup.points import Path, Point, value_at
+from capturelint.lifecycle.setup.graphed_hooks import hooks
+from capturelint.lifecycle.setup.points import Point, value_at
 from capturelint.model import Confidence
-from capturelint.project.definitions import ClassInfo, dotted_name, last_name, walk_own
+from capturelint.project.definitions import ClassInfo, last_name, walk_own
 from capturelint.values import hierarchy
 from capturelint.values.domain import ClassValue, Host, Instance, Mapping, Sequence, Tensor, options
 from capturelint.values.engine import Engine
 
-#: what fills the three dictionaries that torch looks into; a module's own, not those of the modules in it
-_HOOKS = (
-    *("register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook"),
-    *("register_backward_hook", "register_module_forward_hook"),
-)
-#: torch's older wrappers of a weight, which work by a forward hook on the module
-_HOOKING = ("torch.nn.utils.spectral_norm", "torch.nn.utils.weight_norm", "torch.nn.utils.remove_weight_norm")
 _MAX_DEPTH = 3
 
 
-def find(engine: Engine, captures: list[Capture]) -> Iterator[Around]:
+def find(engine: Engine, captures: list[Capture], origins: Origins) -> Iterator[Around]:
     for capture in captures:
         if capture.kind != GRAPHED_CALLABLES or capture.call is None:
             continue
@@ -34,9 +29,9 @@ def find(engine: Engine, captures: list[Capture]) -> Iterator[Around]:
             continue  # TransformerEngine's takes keyword arguments, and other things that torch's does not
         yield from _samples(engine, capture)
         for each in _callables(capture):
-            yield from _hooks(engine, capture, each)
+            yield from hooks(engine, capture, each, _classes(engine, capture.point, each))
             yield from _buffers(engine, capture, each)
-        yield from calls_of_graphed(engine, capture)
+        yield from calls_of_graphed(origins, capture)
 
 
 def _callables(capture: Capture) -> list[ast.expr]:
@@ -97,69 +92,7 @@ def _wrong(capture: Capture, node: ast.expr, message: str, help: str, confidence
                   related=[capture.related()])  # fmt: skip
 
 
-# -- hooks and buffers -----------------------------------------------------------------------------------------------
-
-
-def _hooks(engine: Engine, capture: Capture, module: ast.expr) -> Iterator[Around]:
-    name = dotted_name(module)
-    for path in capture.paths:
-        for point, call in _hook_calls(engine, path, name):
-            yield _hooked(capture, point, call, name or "the module")
-    for cls in _classes(engine, capture.point, module):
-        init = hierarchy.find_method(engine, cls, "__init__")
-        if init is None or not init.parameters():
-            continue
-        receiver = init.parameters()[0].arg
-        for call in (node for node in walk_own(init.node) if isinstance(node, ast.Call)):
-            if _hooks_on(call, receiver) and not _removed(init.node, call):
-                yield _hooked(capture, Point(init.module, init, call), call, f"`{cls.name}`")
-
-
-def _hook_calls(engine: Engine, path: Path, name: str | None) -> Iterator[tuple[Point, ast.Call]]:
-    if name is None:
-        return
-    for each in earlier(path[:1]):
-        for call in calls_in(each.statement):
-            point = each.point.at(call)
-            if _hooks_on(call, name) and not _removed(point.root, call):
-                yield point, call
-            wrapped = call.args[0] if call.args else None
-            if wrapped is not None and external_name(engine, point, call.func) in _HOOKING:
-                if name in (dotted_name(wrapped), *point.module.uses.names_given_to(call)):
-                    yield point, call
-
-
-def _hooks_on(call: ast.Call, name: str) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr in _HOOKS and dotted_name(call.func.value) == name
-
-
-def _removed(root: ast.AST, call: ast.Call) -> bool:
-    """``handle = m.register_forward_hook(f)`` and ``handle.remove()``."""
-    names = {
-        last_name(target)
-        for node in walk_own(root)
-        if isinstance(node, ast.Assign) and node.value is call
-        for target in node.targets
-    }
-    return any(
-        isinstance(node, ast.Call) and last_name(node.func) == "remove" and isinstance(node.func, ast.Attribute)
-        and last_name(node.func.value) in names
-        for node in walk_own(root)
-    )  # fmt: skip
-
-
-def _hooked(capture: Capture, point: Point, call: ast.Call, name: str) -> Around:
-    shown = name if name.startswith("`") or name == "the module" else f"`{name}`"
-    return report(
-        "CG905",
-        point,
-        f"{shown} has a hook when it is passed to `make_graphed_callables`, which raises then",
-        "registers a hook",
-        Confidence.LIKELY,
-        [capture],
-        help="register the hook after `make_graphed_callables`, which torch allows, or remove it before",
-        related=[capture.related()],
-    )
+# -- buffers -----------------------------------------------------------------------------------------------------------
 
 
 def _classes(engine: Engine, point: Point, node: ast.expr) -> list[ClassInfo]:

@@ -7,23 +7,40 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from capturelint.findings import Around
+from capturelint.lifecycle.places import Origins, Place
 from capturelint.lifecycle.setup.captures import Capture, report
 from capturelint.lifecycle.setup.points import Point, ancestors, loops_at, value_at
 from capturelint.lifecycle.setup.shapes import shape_of
 from capturelint.model import Confidence
-from capturelint.project.definitions import dotted_name, last_name, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, store_targets, walk_own
 from capturelint.values.domain import Function, options
 from capturelint.values.engine import Engine
 
+#: calls that are asked whether they call a graphed callable, and files that are searched for them
+_MAX_ASKED = 300
+_MAX_FILES = 12
 
-def calls_of_graphed(engine: Engine, capture: Capture) -> Iterator[Around]:
+
+def calls_of_graphed(origins: Origins, capture: Capture) -> Iterator[Around]:
+    engine = origins.engine
     calls: list[list[Point]] = []
-    for target, sample in _results(capture):
+    results = list(_results(capture))
+    for target, sample in results:
         calls.append(list(_calls(capture, target)))
         for point in calls[-1]:
             yield from _judged(engine, capture, point, sample)
     for earlier, later in pairwise(calls):
         yield from _out_of_order(capture, earlier, later)
+    known = {id(point.node) for each in calls for point in each}
+    only = results[0][1] if len(results) == 1 and not _several(capture) else None
+    for point in _calls_elsewhere(origins, capture):
+        if id(point.node) not in known:
+            yield from _judged(engine, capture, point, only)
+
+
+def _several(capture: Capture) -> bool:
+    given = capture.argument("callables")
+    return given is None or not isinstance(given, (ast.Name, ast.Attribute))
 
 
 def _out_of_order(capture: Capture, first: list[Point], second: list[Point]) -> Iterator[Around]:
@@ -72,6 +89,52 @@ def _calls(capture: Capture, target: ast.expr) -> Iterator[Point]:
         elif holder is not None and here.function is not None and holder.owner is here.function.owner:
             if holder is not here.function or call.lineno > line:
                 yield Point(here.module, holder, call)
+
+
+def _calls_elsewhere(origins: Origins, capture: Capture) -> Iterator[Point]:
+    """Calls by other names: of what a container gives, a parameter, an attribute of another object."""
+    places = _kept_in(origins, capture)
+    files = [name for place in places for name in origins.engine.project.search.mentioning(place.name)[:_MAX_FILES]]
+    modules = origins.engine.project.modules(list(dict.fromkeys(files)), _MAX_FILES)
+    asked = 0
+    for module in dict.fromkeys((capture.point.module, *modules)):
+        for name, calls in module.uses.calls.items():
+            for holder, call in calls:
+                if name in module.names or not isinstance(call.func, (ast.Name, ast.Attribute, ast.Subscript)):
+                    continue
+                if not (call.keywords or call.args) or not _runs_after(capture, holder, call):
+                    continue
+                asked += 1
+                if asked > _MAX_ASKED:
+                    return
+                origin = origins.same(holder, module, call.func)
+                if id(capture.begins) in origin.nodes or not origin.places.isdisjoint(places):
+                    yield Point(module, holder, call)
+
+
+def _kept_in(origins: Origins, capture: Capture) -> set[Place]:
+    """Where the results are kept; a module is changed itself, so where it is kept, too."""
+    point, found = capture.point, set()
+    way = ancestors(point.root, capture.begins)
+    for statement in reversed(way):
+        for target in store_targets(statement):
+            kept = target.value if isinstance(target, ast.Subscript) else target
+            if isinstance(kept, ast.Attribute):
+                found |= set(origins.attribute(point.function, point.module, kept))
+            elif isinstance(kept, ast.Name):
+                found.add(Place(point.function if point.function is not None else point.module, kept.id))
+    given = capture.argument("callables")
+    if given is not None and _is_module(origins.engine, capture):
+        for each in given.elts if isinstance(given, ast.Tuple) else [given]:
+            found |= origins.same(point.function, point.module, each).places
+    return found
+
+
+def _runs_after(capture: Capture, holder: FunctionInfo | None, call: ast.Call) -> bool:
+    """Not before the capture; names of its own function are told apart by their assignments, not asked about here."""
+    return holder is not capture.point.function or (
+        call.lineno > (getattr(capture.begins, "end_lineno", 0) or 0) and not isinstance(call.func, ast.Name)
+    )
 
 
 def _rebound(point: Point, name: str, first: int, last: int) -> bool:

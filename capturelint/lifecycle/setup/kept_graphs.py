@@ -10,6 +10,8 @@ from capturelint.lifecycle.setup.points import Loop, Path, Point, ancestors
 from capturelint.lifecycle.setup.sizes import names_in
 from capturelint.project.definitions import last_name, walk_own
 
+#: what may hold an object that it is made of
+_HOLDING = (ast.Tuple, ast.Call, ast.Dict, ast.List, ast.Lambda)
 _ADDS = ("append", "add", "setdefault", "extend", "insert", "appendleft", "put")
 
 
@@ -44,12 +46,12 @@ def _onward(path: Path, level: int, index: int, names: set[str]) -> bool:
 
 def _puts(point: Point, names: set[str]) -> bool:
     """``graphs[n] = graph``, ``graphs.append((graph, out))``, also within what is made of it."""
-    named = set(names)
+    named = _with_closures(point, names)
     for node in walk_own(point.root):
         if isinstance(node, ast.Assign) and names_in(node.value) & named:
             if any(isinstance(target, ast.Subscript) and _lasts(point, target.value) for target in node.targets):
                 return True
-            if isinstance(node.value, (ast.Tuple, ast.Call, ast.Dict, ast.List)):  # an entry that holds it
+            if isinstance(node.value, _HOLDING):  # an entry that holds it
                 named |= {target.id for target in node.targets if isinstance(target, ast.Name)}
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ADDS:
             if any(names_in(argument) & named for argument in node.args) and _lasts(point, node.func.value):
@@ -78,10 +80,21 @@ def _lasts(point: Point, container: ast.expr) -> bool:
     return False
 
 
+def _with_closures(point: Point, names: set[str]) -> set[str]:
+    """The names, and the functions (and classes) defined here that hold on to one of them by using it."""
+    named, before = set(names), 0
+    while len(named) > before:
+        before = len(named)
+        for node in walk_own(point.root):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and names_in(node) & named:
+                named.add(node.name)
+    return named
+
+
 def _returns(point: Point, names: set[str]) -> bool:
-    named = set(names)
+    named = _with_closures(point, names)
     for node in walk_own(point.root):
-        if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Tuple, ast.Call, ast.Dict)):
+        if isinstance(node, ast.Assign) and isinstance(node.value, _HOLDING):
             if names_in(node.value) & named:
                 named |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     return any(

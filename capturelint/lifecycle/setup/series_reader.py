@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -68,6 +69,9 @@ class SeriesReader:
             if left is None or right is None or operation is None or (operation is operator.floordiv and not right):
                 return None
             return operation(left, right)
+        if isinstance(node, ast.Call) and last_name(node.func) == "len" and node.args and depth < _MAX_DEPTH:
+            listed = self.read(path, node.args[0], depth + 1)
+            return listed.count if listed is not None else None
         if isinstance(node, (ast.Name, ast.Attribute)) and depth < _MAX_DEPTH:
             key = ("number", id(node), depth, *(id(point.node) for point in path[1:]))
             if key not in self._known:
@@ -102,6 +106,9 @@ class SeriesReader:
             return self.read(path, node.value, depth + 1)
         if isinstance(node, (ast.Name, ast.Attribute)):
             return self._named(path, node, depth)
+        if isinstance(node, ast.Dict) and None not in node.keys:
+            keys = ast.List([each for each in node.keys if each is not None], ast.Load())
+            return self._literal(path, ast.copy_location(keys, node), depth)
         return None
 
     def _named(self, path: Path, node: ast.Name | ast.Attribute, depth: int) -> Series | None:
@@ -140,8 +147,13 @@ class SeriesReader:
 
     def _comprehension(self, path: Path, node: ast.ListComp | ast.GeneratorExp, depth: int) -> Series | None:
         generator = node.generators[0]
+        if len(node.generators) > 1:
+            if any(each.ifs for each in node.generators):
+                return None
+            parts = [(path, each.iter) for each in node.generators]
+            return Series(None, self._together(parts, depth), path[0].at(node))
         inner = self.read(path, generator.iter, depth + 1)
-        if inner is None or len(node.generators) > 1:
+        if inner is None:
             return None
         order = inner.order if grows(node.elt, generator.target) else None
         return Series(order, None if generator.ifs else inner.count, inner.made)
@@ -152,8 +164,17 @@ class SeriesReader:
             return self._range(path, node)
         if name == "arange":
             return Series(UP, None, point)
+        if name in ("keys", "values", "items") and isinstance(node.func, ast.Attribute) and not node.args:
+            return self.read(path, node.func.value, depth + 1)
         if not node.args:
             return self._returned(path, node, depth)
+        if name == "product" and not any(isinstance(each, ast.Starred) for each in node.args):
+            return self._product(path, node, depth)
+        if name == "chain":
+            whole = self.read(path, node.args[0], depth + 1)
+            for each in node.args[1:]:
+                whole = joined(whole, self.read(path, each, depth + 1))
+            return whole
         if name in ("sorted", "reversed", "set", *_SAME_ORDER):
             inner = self.read(path, node.args[0], depth + 1)
             if name in _SAME_ORDER:
@@ -163,6 +184,18 @@ class SeriesReader:
             count = inner.count if inner is not None else None
             return Series(sorted_order(node) if name == "sorted" else None, count, point)
         return self._returned(path, node, depth)
+
+    def _product(self, path: Path, node: ast.Call, depth: int) -> Series:
+        """``itertools.product(sizes, modes)``: each of one with each of the others."""
+        times = next((keyword.value for keyword in node.keywords if keyword.arg == "repeat"), None)
+        repeat = 1 if times is None else self.number(path, times) or 1
+        return Series(None, self._together([(path, each) for each in node.args], depth, repeat), path[0].at(node))
+
+    def _together(self, parts: list[tuple[Path, ast.expr]], depth: int, repeat: int = 1) -> int | None:
+        """How many combinations there are of one element of each part, where all their lengths are known."""
+        found = [self.read(way, part, depth + 1) for way, part in parts]
+        counts = [each.count for each in found if each is not None and each.count is not None]
+        return math.prod(counts) ** repeat if len(counts) == len(parts) and repeat < 5 else None
 
     def _range(self, path: Path, node: ast.Call) -> Series:
         point = path[0].at(node)
