@@ -10,6 +10,7 @@ from capturelint.lifecycle import (
     accumulating,
     around,
     entries,
+    growing,
     indirect,
     keeping,
     lifetime,
@@ -43,6 +44,7 @@ def _finders() -> list[tuple[frozenset[str], Finder]]:
         (frozenset(("CG506",)), padding.find),
         (frozenset(("CG507",)), accumulating.find),
         (frozenset(("CG508",)), preparation.find),
+        (frozenset(("CG805",)), growing.find),
     ]
 
 
