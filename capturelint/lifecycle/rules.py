@@ -19,6 +19,7 @@ from capturelint.lifecycle import (
     preparation,
     rebinding,
     replacing,
+    workspaces,
 )
 from capturelint.lifecycle.life import Life, Lives
 from capturelint.lifecycle.moments import Moments
@@ -44,6 +45,7 @@ def _finders() -> list[tuple[frozenset[str], Finder]]:
         (frozenset(("CG506",)), padding.find),
         (frozenset(("CG507",)), accumulating.find),
         (frozenset(("CG508",)), preparation.find),
+        (frozenset(("CG501",)), workspaces.find),
         (frozenset(("CG805",)), growing.find),
     ]
 
