@@ -216,9 +216,12 @@ class Life:
         elif isinstance(declaration.node, ast.Call):
             nodes.append((self.holder, declaration.module, declaration.node))
         for function, module, node in nodes:
+            # a method of what another call gives is no place, and long chains of them would be evaluated link by link
+            chained = {id(each.func) for each in walk_all(node) if isinstance(each, ast.Call) and _of_a_call(each.func)}
             for each in walk_all(node):
                 if isinstance(each, (ast.Name, ast.Attribute)) and isinstance(each.ctx, ast.Load):
-                    yield self.origins.within(function, module, each)
+                    if id(each) not in chained:
+                        yield self.origins.within(function, module, each)
 
     # -- what it gives -----------------------------------------------------------------------------------------------
 
@@ -357,3 +360,8 @@ def _is_receiver(place: Place) -> bool:
 
 def _holds(node: ast.AST, part: ast.AST) -> bool:
     return any(each is part for each in ast.walk(node))
+
+
+def _of_a_call(node: ast.expr) -> bool:
+    """``make().method``."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Call)
