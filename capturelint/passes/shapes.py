@@ -32,13 +32,14 @@ class Shapes(CapturePass):
         self._effects_at(node)
 
     def _effects_at(self, node: cst.Call | cst.Subscript) -> None:
-        text = self.facts.text(node)
         for effect, support in self.effects(node, "dynamic-shape"):
+            text = self.facts.text(node)
             detail = f" ({effect.detail})" if effect.detail else ""
             message = f"the size of `{text}` depends on values on the device{detail}; capture fails on this line"
             help = self._fixed(node, effect)
             self.report("CG401", node, message, "its size depends on data", support, help=help)
         for effect, support in self.effects(node, "size-from-tensor"):
+            text = self.facts.text(node)
             detail = effect.detail or (f"`{effect.on}`" if effect.on else "a size")
             message = f"`{text}` takes a size from a device tensor ({detail}); capture fails on this line"
             help = self._sized(node, effect)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from capturelint.project.definitions import FunctionInfo, walk_own
+from capturelint.project.definitions import FunctionInfo, dotted_name, walk_own
 from capturelint.regions.declaration import Declaration
 from capturelint.values import hierarchy, narrowing
 from capturelint.values.change import Change, because
@@ -32,7 +32,9 @@ def bind(engine: Engine, declaration: Declaration, outer: LazyScope, scope: Scop
 
 def _varying(engine: Engine, declaration: Declaration) -> Iterator[tuple[ast.expr, Change]]:
     """What the region hands on, where the caller of each replay gives it anew."""
-    captured = {ast.dump(call.func): call for call in _calls(declaration.body or [])}
+    if not engine.replays.functions:
+        return
+    captured = {name: call for call in _calls(declaration.body or []) if (name := dotted_name(call.func)) is not None}
     for function in engine.replays.functions:
         if function.module is not declaration.module or function is declaration.holder:
             continue
@@ -40,7 +42,8 @@ def _varying(engine: Engine, declaration: Declaration) -> Iterator[tuple[ast.exp
             continue  # another class's `self.model`
         parameters = {each.arg for each in function.parameters()[1 if function.owner is not None else 0 :]}
         for node in walk_own(function.node):
-            region = captured.get(ast.dump(node.func)) if isinstance(node, ast.Call) else None
+            name = dotted_name(node.func) if isinstance(node, ast.Call) else None
+            region = captured.get(name) if name is not None else None
             if region is None or not isinstance(node, ast.Call):
                 continue
             for theirs, ours in _paired(node, region):
