@@ -7,7 +7,7 @@ goes to others. A lazily built attribute is dropped around replays, for the next
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from capturelint.findings import Around
@@ -162,15 +162,17 @@ def _between_replays(engine: Engine, holder: FunctionInfo) -> bool:
 def _lazily_built(context: Context, built: _Built) -> Iterator[tuple[ast.expr, str, Instance]]:
     """``if self.table is None: self.table = ...`` in captured code: the test, the attribute, the object."""
     if id(context.node) not in built:
-        built[id(context.node)] = list(_built_where_none(context.node))
+        function = context.function if context.is_call else None
+        nodes = function.acts if function is not None else walk_own(context.node)
+        built[id(context.node)] = list(_built_where_none(nodes))
     for test, target in built[id(context.node)]:
         for option in options(context.values.get(span_of(target.value))):
             if isinstance(option, Instance) and option.site.lasting:
                 yield test, target.attr, option
 
 
-def _built_where_none(function: ast.AST) -> Iterator[tuple[ast.expr, ast.Attribute]]:
-    for node in walk_own(function):
+def _built_where_none(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, ast.Attribute]]:
+    for node in nodes:
         if not isinstance(node, ast.If):
             continue
         for side, body in ((True, node.body), (False, node.orelse)):

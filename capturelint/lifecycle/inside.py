@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from capturelint.lifecycle.life import Life
@@ -65,14 +65,14 @@ class Inside:
     flows: bool = False
     memory: bool = False
 
-    def contexts(self) -> Iterator[tuple[Context, list[ast.AST]]]:
-        """Everything that the region runs: each context with the nodes of its own code."""
+    def contexts(self) -> Iterator[tuple[Context, Sequence[ast.AST]]]:
+        """Everything that the region runs: each context with the calls, assignments and subscripts of its own code."""
         body = self.life.declaration.body
         for context in self.life.reach.steps:
             if context is self.life.reach.entered.context:
                 yield context, [each for statement in body or () for each in (statement, *walk_own(statement))]
             elif context.function is not None:
-                yield context, list(walk_own(context.function.node))
+                yield context, context.function.acts
 
     def inputs(self, context: Context, node: ast.AST | None, depth: int = 0) -> set[Input]:
         if node is None or depth > _MAX_DEPTH:

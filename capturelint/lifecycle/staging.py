@@ -8,7 +8,7 @@ is called from outside of the project. In it, or in the graph, a
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from capturelint.findings import Around
@@ -291,13 +291,12 @@ def _captured_sources(life: Life) -> list[tuple[_Line, frozenset[Place]]]:
     """The buffers that the graph itself copies from."""
     found: list[tuple[_Line, frozenset[Place]]] = []
     for context in life.reach.steps:
-        roots: list[ast.AST] = [context.function.node] if context.function is not None else []
+        nodes: Iterable[ast.AST] = context.function.acts if context.function is not None else ()
         if context is life.reach.entered.context and life.declaration.body is not None:
-            roots = list(life.declaration.body)
-        for root in roots:
-            for node in (root, *walk_own(root)):
-                source = _copied(node)
-                if source is not None:
-                    line = _Line(context.module, context.function, node)
-                    found.append((line, frozenset(_places(life.origins, line, source))))
+            nodes = [node for root in life.declaration.body for node in (root, *walk_own(root))]
+        for node in nodes:
+            source = _copied(node)
+            if source is not None:
+                line = _Line(context.module, context.function, node)
+                found.append((line, frozenset(_places(life.origins, line, source))))
     return found

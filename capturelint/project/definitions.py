@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _MUTATORS = ("append", "add", "appendleft", "extend", "insert", "update", "setdefault", "append_module")
 _REGISTRARS = ("register_buffer", "register_parameter", "add_module", "register_module", "__setattr__")
+_ACTS = frozenset((ast.Call, ast.Assign, ast.AugAssign, ast.Delete, ast.Subscript, ast.If))
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
@@ -26,6 +27,7 @@ class FunctionInfo:
     owner: ClassInfo | None = None
     parent: FunctionInfo | None = None
     _assigned: dict[str, list[ast.expr]] | None = None
+    _acts: tuple[ast.AST, ...] | None = None
 
     def __repr__(self) -> str:
         return f"<function {self.qualname} at {self.module.display}:{self.node.lineno}>"
@@ -59,6 +61,13 @@ class FunctionInfo:
                         if isinstance(target, ast.Name):
                             self._assigned.setdefault(target.id, []).append(node.value)
         return self._assigned
+
+    @property
+    def acts(self) -> tuple[ast.AST, ...]:
+        """The calls, assignments, subscripts and branches of the function's own code, in its order."""
+        if self._acts is None:
+            self._acts = tuple(each for each in walk_own(self.node) if each.__class__ in _ACTS)
+        return self._acts
 
     def has_decorator(self, *names: str) -> bool:
         """Whether a decorator's last name is one of ``names`` (``functools.wraps(f)`` counts as ``wraps``)."""

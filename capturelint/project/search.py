@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from capturelint.source.files import SourceFile
 
@@ -18,6 +19,8 @@ _SPACED = bytes(each if chr(each).isascii() and (chr(each).isalnum() or each == 
 _CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*\(([^()]*)\)")
 _SCANS_BEFORE_INDEX = 24
 _CLASS_WORD = b"class"
+#: an attribute that is bound in more files than these says too little, whoever asks
+_MOST_STORING = 64
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -53,15 +56,15 @@ class NameSearch:
         return known
 
     def storing(self, attribute: str) -> list[SourceFile]:
-        """Files that may bind ``something.attribute``, or an item of it."""
+        """Files that may bind ``something.attribute``, or an item of it; of very many only the first ones."""
         known = self._stores.get(attribute)
         if known is not None:
             return known
         pattern = re.compile(
             rb"\." + re.escape(attribute.encode()) + rb"\s*(?:[,:)\]\[]|=(?!=)|[-+*/@|&^%]=|//=|\*\*=|<<=|>>=)"
         )
-        found = [file for file in self.mentioning(attribute) if pattern.search(self.content(file))]
-        self._stores[attribute] = found
+        storing = (file for file in self.mentioning(attribute) if pattern.search(self.content(file)))
+        found = self._stores[attribute] = list(islice(storing, _MOST_STORING + 1))
         return found
 
     def defining(self, name: str) -> list[SourceFile]:

@@ -70,9 +70,9 @@ def _statements(capture: Capture) -> Iterator[tuple[Point, ast.AST]]:
         and not step.guessed
     )
     for info in entered:
-        if any(isinstance(node, ast.Call) and last_name(node.func) in _MANAGES for node in walk_own(info.node)):
+        if any(isinstance(node, ast.Call) and last_name(node.func) in _MANAGES for node in info.acts):
             continue  # it begins and ends captures itself, piece by piece
-        for node in walk_own(info.node):
+        for node in info.acts:
             yield Point(info.module, info, node), node
 
 
