@@ -27,7 +27,7 @@ from capturelint.project.definitions import (
 from capturelint.project.module import Module
 from capturelint.reach import Reach
 from capturelint.values.call_sites import sites_of
-from capturelint.values.changing import constructs
+from capturelint.values.changing import constructs, tears_down
 from capturelint.values.domain import Instance, options
 from capturelint.values.effects import deep_confidence
 from capturelint.values.engine import Engine
@@ -148,14 +148,14 @@ def _dropped(engine: Engine, context: Context, built: _Built, sure: Confidence) 
 
 
 def _between_replays(engine: Engine, holder: FunctionInfo) -> bool:
-    """Whether code that drops something runs around replays, or for a method beside the one that replays."""
+    """Whether code that drops something runs around replays, or in a method beside the one that replays."""
     if engine.replays.near(holder):
         return True
     runners = {around.owner_of(function) for function in engine.replays.functions} - {None}
     return any(
-        around.owner_of(site.holder) in runners and not constructs(site.holder, set())
-        for site in sites_of(engine, holder)
-        if site.holder is not None
+        around.owner_of(function) in runners and not constructs(function, set()) and not tears_down(function)
+        for function in (holder, *(site.holder for site in sites_of(engine, holder)))
+        if function is not None
     )
 
 

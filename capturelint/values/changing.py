@@ -81,7 +81,7 @@ def _restores(function: FunctionInfo) -> bool:
 
 def _prepares(engine: Engine, function: FunctionInfo) -> bool:
     """Whether a function runs before captures, records one, or ends it all."""
-    if _tears_down(function) or _captures(function):
+    if tears_down(function) or _captures(function):
         return True
     if _first_word(function) in _ALSO_LATER and engine.replays.near(function):
         return False
@@ -167,7 +167,7 @@ def constructs(method: FunctionInfo, seen: set[FunctionInfo]) -> bool:
 
 def only_sets_up(method: FunctionInfo) -> bool:
     """Whether a function's name says that it runs before the first replay, or after the last."""
-    return _sets_up(method) or _tears_down(method)
+    return _sets_up(method) or tears_down(method)
 
 
 def _sets_up(method: FunctionInfo) -> bool:
@@ -175,7 +175,7 @@ def _sets_up(method: FunctionInfo) -> bool:
     return _first_word(method) in _SETTING_UP and not method.name.startswith("init_forward")
 
 
-def _tears_down(method: FunctionInfo) -> bool:
+def tears_down(method: FunctionInfo) -> bool:
     """A method whose name says that nothing is replayed after it."""
     return _first_word(method) in _TEARING_DOWN
 

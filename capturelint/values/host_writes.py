@@ -61,9 +61,9 @@ def note_assigned(target: ast.expr, value: Value, node: ast.stmt, frame: Frame) 
     """``self.steps = self.steps + 1``, and what a clock or an iterator gave."""
     if frame.context is None or not all(isinstance(option, (Host, Read, Unknown)) for option in options(value)):
         return
-    if not any(isinstance(option, (Host, Read)) for option in options(value)):
-        return
     stored = getattr(node, "value", None)
+    if not any(isinstance(option, (Host, Read)) for option in options(value)) and not _counts(stored):
+        return
     name = ast.dump(_plain(target))
     carried = stored is not None and any(
         isinstance(each, (ast.Attribute, ast.Name, ast.Subscript)) and ast.dump(_plain(each)) == name
@@ -126,6 +126,13 @@ def _used(node: ast.AST) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(node):
         if not (isinstance(node, ast.IfExp) and child is node.test):
             yield from _used(child)
+
+
+def _counts(node: ast.AST | None) -> bool:
+    """``seen[key] + 1``, whatever is kept there."""
+    return isinstance(node, ast.BinOp) and any(
+        isinstance(side, ast.Constant) and isinstance(side.value, int) for side in (node.left, node.right)
+    )
 
 
 def _looked_up(node: ast.AST) -> Iterator[ast.AST]:
