@@ -49,15 +49,24 @@ class WrappedCallables:
                 self._all.extend(_in_module(engine, module))
 
     def called(self, node: ast.Call, context: Context) -> Wrapped | None:
-        """What a call in a region calls, where that is a wrapped callable."""
-        name = last_name(node.func)
-        entered = {each.function for each in context.enters.get(span_of(node), ())}
-        for each in self._all:
-            if node.func is each.node or (each.function is not None and each.function in entered):
-                return each
-            if name in each.names and _is_known_by(node.func, context, each.module):
-                return each
-        return None
+        """What a call in a region calls, where that is a wrapped callable.
+
+        Of several that go by one name, the one that is made in the captured code itself is meant.
+        """
+        found = [each for each in self._all if self._is_called(each, node, context)]
+        if len(found) > 1:
+            near = {id(each) for each in ast.walk(context.node)}
+            found.sort(key=lambda each: id(each.node) not in near)
+        return found[0] if found else None
+
+    def _is_called(self, wrapped: Wrapped, node: ast.Call, context: Context) -> bool:
+        if node.func is wrapped.node:
+            return True
+        if wrapped.function is not None:
+            entered = context.enters.get(span_of(node), ())
+            if any(each.function is wrapped.function for each in entered):
+                return True
+        return last_name(node.func) in wrapped.names and _is_known_by(node.func, context, wrapped.module)
 
 
 def _is_known_by(callee: ast.expr, context: Context, module: Module) -> bool:
