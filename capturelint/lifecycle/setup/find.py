@@ -6,7 +6,17 @@ from collections.abc import Iterator
 
 from capturelint.findings import Around
 from capturelint.lifecycle.life import lives
-from capturelint.lifecycle.setup import collected, concurrent, distributed, graphed, keys, many_graphs, threads, warmup
+from capturelint.lifecycle.setup import (
+    collected,
+    concurrent,
+    distributed,
+    graphed,
+    keys,
+    many_graphs,
+    one_graph,
+    threads,
+    warmup,
+)
 from capturelint.lifecycle.setup.backwards import Backwards
 from capturelint.lifecycle.setup.captures import captures_of
 from capturelint.lifecycle.setup.points import Callers
@@ -30,4 +40,5 @@ def find(engine: Engine, reaches: list[Reach], max_graphs: int) -> Iterator[Arou
     yield from threads.find(captures, sources)
     yield from collected.find(engine, captures)
     yield from concurrent.find(captures, whole, sources)
+    yield from one_graph.find(captures)
     yield from keys.find(engine, captures)
