@@ -181,6 +181,8 @@ def _by_assignment(
     elif _makes_parameter(node.value):
         what = "`{text}` is bound to a new parameter"
         yield _Replacement(target, target, what, _COPY_HELP)
+    elif isinstance(node.value, ast.Call) and last_name(node.value.func) == "make_graphed_callables":
+        return  # the same module, with its graphs
     elif _is_module(engine, _value(engine, function, module, node.value)):
         what = "`{text}` is bound to another module"
         yield _Replacement(target, target, what, _MODULE_HELP)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _MUTATORS = ("append", "add", "appendleft", "extend", "insert", "update", "setdefault", "append_module")
 _REGISTRARS = ("register_buffer", "register_parameter", "add_module", "register_module", "__setattr__")
-_ACTS = frozenset((ast.Call, ast.Assign, ast.AugAssign, ast.Delete, ast.Subscript, ast.If))
+_ACTS = frozenset((ast.Call, ast.Expr, ast.Assign, ast.AugAssign, ast.Delete, ast.Subscript, ast.If))
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
