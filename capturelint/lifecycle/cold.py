@@ -15,7 +15,7 @@ from capturelint.model import Confidence
 from capturelint.passes.base import Hazard
 from capturelint.passes.run import UnitHazards
 from capturelint.passes.unit import Support, Unit, characters
-from capturelint.project.definitions import FunctionInfo, last_name, walk_all
+from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, walk_all
 from capturelint.project.module import Module
 from capturelint.reach import Reach
 from capturelint.values.domain import External, Function, Sequence, options
@@ -149,13 +149,24 @@ class _Cold:
         step = reach.steps[context]
         while step.caller is not None and step.frame is not None:
             entered = context.function
-            for name in _names_on(step.caller, step.frame.line, context):
-                answers.append(self._elsewhere(reach, name, None))
+            for call in _calls_on(step.caller, step.frame.line, context):
+                answers.append(self._spelled(reach, call) or self._elsewhere(reach, last_name(call.func), None))
             if entered is not None:
                 answers.append(self._elsewhere(reach, entered.name, None))
             context = step.caller
             step = reach.steps[context]
         return True if True in answers else None if None in answers else False
+
+    def _spelled(self, reach: Reach, call: ast.Call) -> bool:
+        """Whether the capture's class makes the same call outside the region: ``self.forward()`` as a warm-up."""
+        declaration, name = reach.entered.declaration, dotted_name(call.func)
+        first, last = declaration.line, around.last_line(declaration)
+        return name is not None and any(
+            dotted_name(other.func) == name
+            and not first <= other.lineno <= last
+            and around.owner_of(holder) is around.owner_of(declaration.holder)
+            for holder, other in declaration.module.calls_named(last_name(call.func))
+        )
 
     def _elsewhere(self, reach: Reach, name: str, node: ast.AST | None, *, launches: bool = False) -> bool | None:
         """Calls by the same name outside the region: True beside the capture, None where it is not known to run."""
@@ -188,11 +199,11 @@ def _is_autotuner(callee: str) -> bool:
     return callee.startswith("flashinfer.") and callee.rpartition(".")[2] == "autotune"
 
 
-def _names_on(caller: Context, line: int, callee: Context) -> Iterator[str]:
-    """What the calls on a line, by which a function is entered, are called."""
+def _calls_on(caller: Context, line: int, callee: Context) -> Iterator[ast.Call]:
+    """The calls on a line by which a function is entered."""
     for node in ast.walk(caller.node):
         if isinstance(node, ast.Call) and node.lineno == line and callee in caller.enters.get(span_of(node), ()):
-            yield last_name(node.func)
+            yield node
 
 
 def _launches(module: Module, name: str) -> Iterator[tuple[FunctionInfo | None, ast.Call]]:

@@ -36,9 +36,21 @@ class Declaration:
     compiled: bool = False
     #: compiled with ``fullgraph=True``: the compiler itself refuses to break the graph, and says where
     refuses_breaks: bool = False
+    #: the statements from the one that begins the capture to the one that ends it, where no one statement holds them
+    stretch: list[ast.stmt] | None = None
     #: where the project's own context manager begins the capture
     begins_at: tuple[Frame, ...] = ()
 
     @property
     def line(self) -> int:
         return getattr(self.node, "lineno", 1)
+
+    @property
+    def code(self) -> ast.AST:
+        """The node that holds the region's own code; made up for a stretch of a module's statements."""
+        if self.stretch is None or self.holder is not None:
+            return self.node
+        whole = ast.If(test=ast.Constant(True), body=self.stretch, orelse=[])
+        whole.lineno, whole.col_offset = self.stretch[0].lineno, self.stretch[0].col_offset
+        whole.end_lineno, whole.end_col_offset = self.stretch[-1].end_lineno, self.stretch[-1].end_col_offset
+        return whole

@@ -43,7 +43,7 @@ def enter(engine: Engine, declaration: Declaration) -> Entered:
     outer = (
         engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(declaration.module)
     )
-    context = Context(declaration.module, declaration.name, holder, declaration.node)
+    context = Context(declaration.module, declaration.name, holder, declaration.code)
     context.compiled = declaration.compiled
     if declaration.body is not None:
         scope = Scope(declaration.module, outer)

@@ -56,6 +56,8 @@ def test_rule_pages_of_what_only_the_verifier_sees(tmp_path: Path) -> None:
 
     for code in ("CG100", "CG600", "CG603"):
         for number, example in enumerate(load_rulebook().rules[code].page.bad):
+            if "inputs=" not in example.code:
+                continue  # nothing says how to call it
             file = tmp_path / f"{code.lower()}_{number}.py"
             file.write_text(example.code, encoding="utf-8")
     from capturelint.check import CheckOptions, check_paths
@@ -74,6 +76,8 @@ def test_rule_pages_of_what_only_the_verifier_sees(tmp_path: Path) -> None:
         (code, line)
         for code in ("CG100", "CG600", "CG603")
         for example in load_rulebook().rules[code].page.bad
+        if "inputs=" in example.code
         for _, line, _ in example.expected()
     }
+    assert announced
     assert announced <= seen

@@ -102,7 +102,7 @@ def _with_items(point: Point) -> Iterator[ast.withitem]:
 
 
 def ended(start: Start, before: ast.AST) -> bool:
-    """Whether the thread is waited for between its start and ``before``, a node of the same function."""
+    """Whether the thread is waited for before ``before``, a node of the same function, or begins after it."""
     point = start.point
     inside = ancestors(point.root, before)
     for node in ancestors(point.root, point.node):
@@ -110,10 +110,25 @@ def ended(start: Start, before: ast.AST) -> bool:
             if any(_is_executor_call(item.context_expr) for item in node.items):
                 return True  # the executor's block waits for its threads
     line, last = point.line, getattr(before, "lineno", 0)
+    if _begins_after(start, last):
+        return True
     for node in walk_own(point.root):
         if isinstance(node, ast.Call) and line <= node.lineno < last and last_name(node.func) in _ENDS:
             return True
     return False
+
+
+def _begins_after(start: Start, line: int) -> bool:
+    """``t = Thread(...)`` whose first ``t.start()`` comes later."""
+    begins = [
+        node.lineno
+        for node in walk_own(start.point.root)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "start"
+        and dotted_name(node.func.value) in start.names
+    ]
+    return bool(begins) and min(begins) > line
 
 
 def _is_executor_call(node: ast.expr) -> bool:
