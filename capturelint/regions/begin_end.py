@@ -36,7 +36,9 @@ def _in_block(
         if not _calls(statement, BEGINS, directly=True) or not _captures(engine, module, holder, statement):
             continue
         body: list[ast.stmt] = []
-        for last, following in enumerate(statements[index + 1 :], index + 1):
+        stretch = [statement]
+        for following in statements[index + 1 :]:
+            stretch.append(following)
             if _calls(following, ENDS, directly=False):
                 body.extend(_before_end(following))
                 break
@@ -45,7 +47,6 @@ def _in_block(
             continue  # the end is elsewhere: what is captured is not these statements alone
         if body:
             name = holder.qualname if holder is not None else "<module>"
-            stretch = statements[index : last + 1]
             yield Declaration("capture_begin", module, statement, name, holder, body, stretch=stretch)
 
 
