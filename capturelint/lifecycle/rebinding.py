@@ -230,8 +230,10 @@ def _of_attributes(life: Life, moments: Moments) -> Iterator[_Rebinding]:
     for site, name in sorted(read, key=lambda pair: (pair[0].cls.qualname, pair[1])):
         value = instances.of_instance(engine, Instance(site, exact=not site.generic), name)
         written = (site, name) in stored
-        # made later than the constructor, of an object that is the same at each replay: of records there are many
-        late = not site.cls.is_dataclass and all(isinstance(o, Unknown) or is_none(o) for o in options(value))
+        # what a module's attribute holds may be made after its construction; other objects' fields are for one batch
+        late = hierarchy.is_module(engine, site.cls) and all(
+            isinstance(option, Unknown) or is_none(option) for option in options(value)
+        )
         if not _static_input(value) and not written and not late:
             continue
         if written and not surroundings.read_by_replay(name):

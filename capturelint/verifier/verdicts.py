@@ -26,6 +26,8 @@ from capturelint.verifier.tolerance_text import STATED
 _CAPTURE_FALLBACK, _REPLAY_FALLBACK = "CG100", "CG600"
 #: a hazard of streams shows as an error or as work that is left out, depending on what the allocator holds
 _EITHER_WAY = frozenset({"CG701", "CG703"})
+#: what these are about, that nothing ran before the capture, the verifier's own first run puts right
+_NEEDS_A_COLD_START = frozenset({"CG801", "CG802"})
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,10 @@ def _confirms(observation: Observation, finding: Finding, base: Path) -> bool:
     path = str((base / finding.path).resolve())
     lines = range(finding.span.line, finding.span.end_line + 1)
     own = [(observation.path, observation.line), *(observation.also if _is_wide(observation) else ())]
+    if finding.rule == "CG702" and "CG702" in observation.rules:
+        # forked on one line, entered on another, at work on a third: any of them is the place
+        seen = [line for where, line in own if str(Path(where).resolve()) == path]
+        return bool(seen) and min(seen) <= lines[-1] and lines[0] <= max(seen)
     return any(str(Path(where).resolve()) == path and line in lines for where, line in own)
 
 
@@ -127,6 +133,9 @@ def _unconfirmed(finding: Finding, outcomes: Sequence[Outcome], base: Path) -> V
     if not reached:
         return Verdict(VerdictStatus.UNREACHED, f"on {outcomes[0].device}: the line did not run in the region")
     best = reached[0]
+    if finding.rule in _NEEDS_A_COLD_START:
+        text = "the verifier runs the region before it captures it, which is what this one lacks"
+        return Verdict(VerdictStatus.INCONCLUSIVE, f"on {best.device}: {text}")
     if inside:
         text = f"capture of this line raised nothing in {best.trials} trials"
         return Verdict(VerdictStatus.REFUTED, f"on {best.device}: {text}")

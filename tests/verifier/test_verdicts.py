@@ -155,3 +155,23 @@ def test_bare_divergences_give_way_to_causes() -> None:
     alone = Outcome(observations=[bare])
     alone.settle()
     assert alone.observations == [bare]
+
+
+def as_rule(checked: CheckResult, rule: str, line: int) -> CheckResult:
+    span = replace(checked.findings[0].span, line=line, end_line=line)
+    return replace(checked, findings=(replace(checked.findings[0], rule=rule, span=span),))
+
+
+def test_unjoined_work_is_one_place_from_the_fork_to_the_work(checked: CheckResult, tmp_path: Path) -> None:
+    fork = (str(tmp_path / "a.py"), 10)
+    seen = replace(error(tmp_path, 12, ("CG702", "CG100")), also=(fork,))
+    (finding,) = judge(as_rule(checked, "CG702", 11), Outcome([seen]), tmp_path).findings
+    assert verdict(finding)[0] == "confirmed"
+
+
+def test_what_lacks_a_warm_up_is_not_refuted_after_one(checked: CheckResult, tmp_path: Path) -> None:
+    outcome = Outcome([], seen={(str(tmp_path / "a.py"), 10)}, trials=2)
+    (finding,) = judge(as_rule(checked, "CG801", 10), outcome, tmp_path).findings
+    assert verdict(finding)[0] == "inconclusive"
+    (finding,) = judge(as_rule(checked, "CG101", 10), outcome, tmp_path).findings
+    assert verdict(finding)[0] == "refuted"
