@@ -25,6 +25,7 @@ from capturelint.values.facts import CallFact, Context, NodeSpan, span_of
 _MAX_FILES = 40
 #: blocks whose capture stands where we see it
 _SEEN = frozenset({"torch.cuda.graph", "capture_begin"})
+_CAPTURING = "torch.cuda.is_current_stream_capturing"
 _AUTOTUNE = "triton.autotune"
 
 
@@ -135,8 +136,9 @@ class _Cold:
 
     def _ran_before(self, reach: Reach, context: Context, node: ast.Call, name: str) -> bool | None:
         """Whether some code ran the call before; None where that cannot be told."""
-        ways = [self._elsewhere(reach, name, node, launches=isinstance(node.func, ast.Subscript)),
-                self._warmed(reach, context)]  # fmt: skip
+        ways = [self._elsewhere(reach, name, node, launches=isinstance(node.func, ast.Subscript))]
+        if not _only_while_capturing(context, node):
+            ways.append(self._warmed(reach, context))
         if True in ways:
             return True
         return None if None in ways else False
@@ -188,6 +190,17 @@ class _Cold:
                     return True
                 far = True
         return None if far else False
+
+
+def _only_while_capturing(context: Context, node: ast.Call) -> bool:
+    """``if torch.cuda.is_current_stream_capturing(): return fast(x)``: a warm-up goes the other way."""
+    for branch in ast.walk(context.node):
+        if isinstance(branch, ast.If) and isinstance(branch.test, ast.Call):
+            if _calls(context, branch.test, _CAPTURING) and any(
+                inner is node for statement in branch.body for inner in ast.walk(statement)
+            ):
+                return True
+    return False
 
 
 def _calls(context: Context, node: ast.Call, path: str) -> bool:
