@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from capturelint.regions.declaration import Declaration
     from capturelint.rulebook.presets import Preset
     from capturelint.values.engine import Engine
+    from capturelint.values.facts import Context
 
 #: in a tree of at most so many files all are parsed, so that every syntax error is reported
 _PARSE_ALL = 400
@@ -101,7 +102,9 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
         units = [unit for unit in units_of(reached, engine.ops) if unit.module.file.path in paths]
         hazards = [opened for unit in units if (opened := _guarded(run_passes, unit, project=project))]
     with watch.stage("streams"):
-        hazards.extend(each for each in _along_ways(engine, reaches, project) if each.unit.module.file.path in paths)
+        hazards.extend(
+            each for each in _along_ways(engine, reaches, reached, project) if each.unit.module.file.path in paths
+        )
     with watch.stage("lifecycle"):
         around = _lifecycle(engine, reaches, codes, options.config)
     with watch.stage("findings"):
@@ -222,13 +225,14 @@ def _relevant(reaches: list[Reach], chosen: list[SourceFile]) -> list[Reach]:
     ]
 
 
-def _along_ways(engine: Engine, reaches: list[Reach], project: Project) -> list[UnitHazards]:
+def _along_ways(
+    engine: Engine, reaches: list[Reach], reached: dict[Context, None], project: Project
+) -> list[UnitHazards]:
     """What is told from the calls of a region and their order rather than from one function's code."""
     from capturelint.lifecycle import cold, generators, nesting
     from capturelint.lifecycle.wrapped import WrappedCallables
     from capturelint.streams.find import Regions
 
-    reached = dict.fromkeys(context for reach in reaches for context in reach.steps)
     wrapped = WrappedCallables(engine, dict.fromkeys(context.module for context in reached))
     streams = Regions(engine, reaches)
     for reach in streams.dealing:
@@ -265,8 +269,8 @@ def _lifecycle(engine: Engine, reaches: list[Reach], codes: frozenset[str], conf
         *optimizers.find_foreign(reaches),
         *hyperparameters.find(engine, steps),
         *autocast.find(engine, reaches),
-        *setup.find(engine, reaches, config.max_graphs),
-        *pinned.find(engine, reaches),
+        *setup.find(engine, reaches, lives, config.max_graphs),
+        *pinned.find(reaches),
         *staging.find(engine, lives),
     ]
 

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from capturelint.model import Confidence, Span
-from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, last_name, store_targets, walk_own
+from capturelint.project.definitions import (
+    ClassInfo,
+    FunctionInfo,
+    contains,
+    dotted_name,
+    last_name,
+    store_targets,
+    walk_own,
+)
 from capturelint.project.module import Module
 from capturelint.reach import Reach
 from capturelint.regions.declaration import Declaration
@@ -254,10 +262,6 @@ def function_line(node: ast.AST) -> int:
 def last_line(declaration: Declaration) -> int:
     ends = [getattr(node, "end_lineno", None) or 0 for node in (*(declaration.body or ()), declaration.node)]
     return max(ends, default=declaration.line)
-
-
-def contains(outer: ast.AST, inner: ast.AST) -> bool:
-    return outer is inner or any(node is inner for node in ast.walk(outer))
 
 
 def blocks_around(function: ast.AST, statement: ast.AST) -> list[list[ast.stmt]]:

@@ -17,7 +17,7 @@ from capturelint.lifecycle.keywords import with_keyword
 from capturelint.model import Applicability, Confidence, Fix, Related
 from capturelint.passes.base import Hazard
 from capturelint.passes.unit import Support
-from capturelint.project.definitions import FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo, contains, last_name, walk_own
 from capturelint.project.module import Module
 from capturelint.reach import Reach
 from capturelint.regions.declaration import Declaration
@@ -114,7 +114,7 @@ def _entered(engine: Engine, level: _Level) -> Iterator[_Entered]:
     blocks = [
         node
         for node in walk_own(level.node)
-        if isinstance(node, (ast.With, ast.AsyncWith)) and around.contains(node, level.anchor)
+        if isinstance(node, (ast.With, ast.AsyncWith)) and contains(node, level.anchor)
     ]
     for block in sorted(blocks, key=lambda node: node.lineno, reverse=True):
         items = block.items
@@ -159,7 +159,7 @@ def _left_before(function: ast.AST, entering: ast.Call, line: int) -> bool:
             if node.func.attr in ("__exit__", "close") and entering.lineno < node.lineno < line:
                 if ast.dump(node.func.value) == owner:
                     return True
-        if isinstance(node, (ast.With, ast.AsyncWith)) and around.contains(node, entering):
+        if isinstance(node, (ast.With, ast.AsyncWith)) and contains(node, entering):
             if (node.end_lineno or 0) < line:
                 return True
     return False
@@ -256,7 +256,7 @@ def _other_work(engine: Engine, way: tuple[_Level, ...], entered: _Entered) -> C
     for index, level in enumerate(way):
         statements = entered.extent if index == 0 else getattr(level.node, "body", [])
         for loop in around.loops_around(level.node, level.anchor):
-            if index or any(around.contains(statement, loop) for statement in statements):
+            if index or any(contains(statement, loop) for statement in statements):
                 best = max(best, Confidence.LIKELY, key=lambda each: each.rank)  # several captures share the cache
         scope = level.scope(engine)
         for statement in statements if isinstance(statements, list) else []:

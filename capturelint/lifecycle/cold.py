@@ -15,12 +15,12 @@ from capturelint.model import Confidence
 from capturelint.passes.base import Hazard
 from capturelint.passes.run import UnitHazards
 from capturelint.passes.unit import Support, Unit, characters
-from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, walk_all
+from capturelint.project.definitions import FunctionInfo, dotted_name, keyword_value, last_name, walk_all
 from capturelint.project.module import Module
 from capturelint.reach import Reach
 from capturelint.values.domain import External, Function, Sequence, options
 from capturelint.values.engine import Engine
-from capturelint.values.facts import CallFact, Context, NodeSpan, span_of
+from capturelint.values.facts import Context, NodeSpan, span_of
 
 _MAX_FILES = 40
 #: blocks whose capture stands where we see it
@@ -99,9 +99,9 @@ class _Cold:
                     what = f"`{kernel.name}` is tuned at its first launch, by timing each configuration"
                     yield node, f"{what}, and nothing launches it before the capture", kernel.name
             else:
-                yield from self._compiled(context, node, fact)
+                yield from self._compiled(context, node)
 
-    def _compiled(self, context: Context, node: ast.Call, fact: CallFact) -> Iterator[tuple[ast.Call, str, str]]:
+    def _compiled(self, context: Context, node: ast.Call) -> Iterator[tuple[ast.Call, str, str]]:
         called = self._wrapped.called(node, context)
         if called is None or called.kind is not Kind.COMPILED or called.node is node.func:
             return
@@ -127,7 +127,7 @@ class _Cold:
         callee = self._engine.evaluate_in(scope, decorator.func)
         if not any(isinstance(option, External) and option.path == _AUTOTUNE for option in options(callee)):
             return False
-        configs = next((k.value for k in decorator.keywords if k.arg == "configs"), None)
+        configs = keyword_value(decorator, "configs")
         configs = configs if configs is not None else (decorator.args[0] if decorator.args else None)
         known = self._engine.evaluate_in(scope, configs) if configs is not None else None
         return not (isinstance(known, Sequence) and known.items is not None and len(known.items) <= 1)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from capturelint.lifecycle import around
 from capturelint.lifecycle.life import Life
-from capturelint.project.definitions import FunctionInfo, dotted_name, walk_own
+from capturelint.project.definitions import FunctionInfo, contains, dotted_name, walk_own
 from capturelint.project.module import Module
 from capturelint.values.domain import Host, changing_reason, options
 from capturelint.values.memo import unset
@@ -35,7 +35,7 @@ def _arms(root: ast.AST, statement: ast.AST) -> Iterator[tuple[ast.If, bool]]:
     for node in walk_own(root):
         if isinstance(node, ast.If):
             for side, body in ((True, node.body), (False, node.orelse)):
-                if any(around.contains(each, statement) for each in body):
+                if any(contains(each, statement) for each in body):
                     yield node, side
 
 

@@ -32,7 +32,7 @@ def find(engine: Engine, contexts: Iterable[Context]) -> Iterator[UnitHazards]:
                 context, span, "makes a generator: capture fails on this line", "made here", context.cap_at(span[0])
             )
         for span, fact in context.calls.items():
-            generator = _drawn_from(engine, fact)
+            generator = _drawn_from(fact)
             if generator is None or identity.place_of(generator) in made:
                 continue
             registered = registered if registered is not None else Registered(engine)
@@ -59,7 +59,7 @@ def _made(context: Context) -> Iterator[NodeSpan]:
                 yield span
 
 
-def _drawn_from(engine: Engine, fact: CallFact) -> ExternalInstance | None:
+def _drawn_from(fact: CallFact) -> ExternalInstance | None:
     """The generator on the device that an operator of torch's gets; None where it gets none."""
     names = [callee for callee in fact.callees if callee.startswith("torch.")]
     if not names or any(name.startswith("torch.Generator.") or name.endswith(_REGISTER) for name in names):
@@ -83,11 +83,7 @@ class Registered:
         self._unknown: set[str] = set()
         for module in engine.project.modules(engine.project.search.calling(_REGISTER), _MAX_FILES):
             for holder, call in module.calls_named(_REGISTER):
-                scope = (
-                    engine.function_scope(holder, engine.receiver_of(holder))
-                    if holder is not None
-                    else engine.module_scope(module)
-                )
+                scope = engine.scope_of(holder, module)
                 given = [*call.args, *(keyword.value for keyword in call.keywords)]
                 for argument in given[:1]:
                     self._note(engine.evaluate_in(scope, argument), module)

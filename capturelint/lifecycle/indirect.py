@@ -86,12 +86,12 @@ def _stores(node: ast.AST) -> Iterator[_Store]:
         yield _Store(node, container=node.target)  # ``self.inputs |= {...}``
     elif isinstance(node, ast.Assign):
         for target in node.targets:
-            yield from _by_assignment(node, target)
+            yield from _by_assignment(target)
     elif isinstance(node, ast.Call):
         yield from _by_call(node)
 
 
-def _by_assignment(node: ast.Assign, target: ast.expr) -> Iterator[_Store]:
+def _by_assignment(target: ast.expr) -> Iterator[_Store]:
     if isinstance(target, ast.Attribute) and target.attr == "data":
         yield _Store(target, tensor=target.value)
     elif isinstance(target, ast.Subscript):

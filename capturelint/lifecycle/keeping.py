@@ -17,7 +17,7 @@ from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.order import Order
 from capturelint.lifecycle.outputs import Outputs
 from capturelint.model import Applicability, Confidence, Edit, Fix, Related
-from capturelint.project.definitions import FunctionInfo, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo, contains, store_targets, walk_own
 from capturelint.project.module import Module
 
 _ADDING = frozenset(("append", "appendleft", "add", "insert", "extend", "put", "put_nowait", "setdefault"))
@@ -70,7 +70,7 @@ class _Keeping:
                         yield from self._added(function, module, order, replays, node, target.value, node.value)
                 yield from self._read_later(function, module, order, replays, node)
             elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
-                yield from self._comprehended(function, module, order, replays, node)
+                yield from self._comprehended(function, module, replays, node)
             elif isinstance(node, (ast.BinOp, ast.Tuple, ast.List, ast.Call)):
                 yield from self._side_by_side(function, module, node)
 
@@ -82,7 +82,7 @@ class _Keeping:
         held = list(self.outputs.held(function, module, value))
         if not held:
             return
-        before = [r for r in replays if order.follows_directly(r.call, node) or around.contains(node, r.call)]
+        before = [r for r in replays if order.follows_directly(r.call, node) or contains(node, r.call)]
         loop = next((found for r in before if (found := order.common_loop(r.call, node)) is not None), None)
         if loop is not None and self._captures_in(function, module, loop):
             return  # each turn has a graph of its own
@@ -112,17 +112,17 @@ class _Keeping:
         return not places.isdisjoint(self.life.origins.same(function, module, value).places)
 
     def _captures_in(self, function: FunctionInfo | None, module: Module, loop: ast.AST) -> bool:
-        return any(around.contains(loop, each) for each in self.moments.captures(function, module))
+        return any(contains(loop, each) for each in self.moments.captures(function, module))
 
     def _called_again(self, function: FunctionInfo | None) -> bool:
         return function is not None and function.name != "__init__"
 
     def _comprehended(
-        self, function: FunctionInfo | None, module: Module, order: Order, replays: list[Replay],
+        self, function: FunctionInfo | None, module: Module, replays: list[Replay],
         node: ast.ListComp | ast.SetComp | ast.DictComp,
     ) -> Iterator[_Kept]:  # fmt: skip
         value = node.value if isinstance(node, ast.DictComp) else node.elt
-        if any(around.contains(value, replay.call) for replay in replays):
+        if any(contains(value, replay.call) for replay in replays):
             for each in self.outputs.held(function, module, value):
                 yield _Kept(function, module, each, node, "collected over several replays")
 
@@ -165,7 +165,7 @@ class _Keeping:
             if any(isinstance(part, ast.Name) and part.id == target.id for part in store_targets(each))
         ]  # fmt: skip
         for replay in replays:
-            if around.contains(node, replay.call) or not order.may_follow(node, replay.call):
+            if contains(node, replay.call) or not order.may_follow(node, replay.call):
                 continue
             for use in uses:
                 if self._still_held(function, module, order, node, replay.call, use, bindings):
@@ -174,7 +174,7 @@ class _Keeping:
 
     def _freshly_replayed(self, order: Order, replays: list[Replay], node: ast.AST) -> bool:
         """What a name gets before any replay is the output's own name; it is meant to be read after each."""
-        return any(around.contains(node, each.call) or order.follows_directly(each.call, node) for each in replays)
+        return any(contains(node, each.call) or order.follows_directly(each.call, node) for each in replays)
 
     def _still_held(
         self, function: FunctionInfo | None, module: Module, order: Order, node: ast.Assign, replay: ast.AST,
@@ -192,7 +192,7 @@ class _Keeping:
         loop = order.common_loop(node, replay)
         if loop is None or order.common_loop(replay, use) is None:
             return False
-        if any(around.contains(loop, each) for each in self.moments.captures(function, module)):
+        if any(contains(loop, each) for each in self.moments.captures(function, module)):
             return False
         # in the next turn: first the replay, then the use, and only then the name is bound anew
         return order.follows_directly(replay, use) and order.follows_directly(use, node) and not any(

@@ -24,7 +24,7 @@ from itertools import islice
 from capturelint.lifecycle import around
 from capturelint.lifecycle.around import Surroundings
 from capturelint.lifecycle.places import Origin, Origins, Place
-from capturelint.project.definitions import ClassInfo, FunctionInfo, store_targets, walk_all, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo, contains, store_targets, walk_all, walk_own
 from capturelint.project.module import ImportedName, Module
 from capturelint.reach import Reach
 from capturelint.regions.declaration import Declaration
@@ -157,7 +157,7 @@ class Life:
         found: set[Place] = set()
         for function, statement in _statements(module, holder):
             value = getattr(statement, "value", None)
-            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and value is not None and _holds(value, node):
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and value is not None and contains(value, node):
                 targets = store_targets(statement)
                 index = self._position(node, len(targets))
                 for target in targets if index is None else targets[index : index + 1]:
@@ -321,7 +321,7 @@ class Life:
             and any(isinstance(target, ast.Name) and target.id == name for target in store_targets(node))
         ]
         last = max(before, key=lambda node: node.lineno, default=None)
-        return last is not None and not _holds(last.value, self.declaration.node)
+        return last is not None and not contains(last.value, self.declaration.node)
 
     def _modules_calling(self, place: Place) -> list[Module]:
         if not isinstance(place.owner, ClassInfo):
@@ -356,10 +356,6 @@ def _is_receiver(place: Place) -> bool:
     if not isinstance(owner, FunctionInfo) or owner.owner is None or owner.is_static or not owner.parameters():
         return False
     return owner.parameters()[0].arg == place.name
-
-
-def _holds(node: ast.AST, part: ast.AST) -> bool:
-    return any(each is part for each in ast.walk(node))
 
 
 def _of_a_call(node: ast.expr) -> bool:

@@ -54,7 +54,7 @@ def _locals(life: Life, moments: Moments, holder: FunctionInfo) -> Iterator[Arou
         if made is None or is_kept(life, holder, name):
             continue
         yield _report(
-            life, holder, holder.module, made, name,
+            life, holder, holder.module, made,
             f"`{name}` dies when `{holder.name}` returns, but the graph captured in it goes on reading that memory",
         )  # fmt: skip
 
@@ -72,7 +72,7 @@ def _arguments(life: Life, holder: FunctionInfo) -> Iterator[Around]:
                 if _makes_anew(given) and _is_device_tensor(life, site, given):
                     text = site.module.segment(given, 40)
                     yield _report(
-                        life, site.holder, site.module, given, text,
+                        life, site.holder, site.module, given,
                         f"`{text}` dies when `{holder.name}` returns, but the graph captured there goes on reading it",
                     )  # fmt: skip
 
@@ -96,7 +96,7 @@ def _dropped(life: Life, moments: Moments) -> Iterator[Around]:
                     if sure is not None:
                         text = module.segment(target, 40)
                         yield _report(
-                            life, function, module, target, text,
+                            life, function, module, target,
                             f"`{text}` is dropped here, but the graph captured at {story.where(life)} still reads it",
                             min(sure, Confidence.LIKELY, key=lambda c: c.rank),
                         )  # fmt: skip
@@ -242,7 +242,7 @@ def _may_hold(call: ast.Call, captured: set[str]) -> bool:
 
 
 def _report(
-    life: Life, function: FunctionInfo | None, module: Module, node: ast.expr, name: str, message: str,
+    life: Life, function: FunctionInfo | None, module: Module, node: ast.expr, message: str,
     confidence: Confidence = Confidence.LIKELY,
 ) -> Around:  # fmt: skip
     made = Related(module.display, node.lineno, "made here")

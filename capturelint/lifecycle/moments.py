@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from capturelint.lifecycle.around import contains, owner_of
+from capturelint.lifecycle.around import owner_of
 from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.order import Order
 from capturelint.model import Confidence
-from capturelint.project.definitions import FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo, contains, last_name, walk_own
 from capturelint.project.module import Module
 from capturelint.values.changing import constructs, only_sets_up
 
@@ -83,7 +83,7 @@ class Moments:
         if not lasts or depth >= _MAX_DEPTH or function in seen:
             return None
         seen.add(function)
-        if self._only_prepares(function, node):
+        if self._only_prepares(function):
             return None
         callers = self.life.origins.callers(function)
         if not callers:
@@ -120,7 +120,7 @@ class Moments:
             not order.follows_directly(node, replay)
         )  # fmt: skip
 
-    def _only_prepares(self, function: FunctionInfo, node: ast.AST) -> bool:
+    def _only_prepares(self, function: FunctionInfo) -> bool:
         surroundings = self.life.surroundings
         if constructs(function, set()) or function in surroundings.capturing:
             return True

@@ -19,7 +19,6 @@ from capturelint.model import Confidence, Related
 from capturelint.project.definitions import FunctionInfo, last_name, walk_own
 from capturelint.project.module import Module
 from capturelint.values.changing import constructs
-from capturelint.values.facts import Context
 
 #: the position of the index among the arguments of methods that write by one
 _INDEXED = {
@@ -181,12 +180,12 @@ class _Uses:
         inside = Inside(self.life, flows=True)
         for context, nodes in inside.contexts():
             for node in nodes:
-                operand = self._operand(context, node)
+                operand = self._operand(node)
                 if operand is not None:
                     related = Related(context.module.display, node.lineno, "reduces over all rows here")  # type: ignore[attr-defined]
                     yield inside.inputs(context, operand), "reduces over all of its rows", related
 
-    def _operand(self, context: Context, node: ast.AST) -> ast.expr | None:
+    def _operand(self, node: ast.AST) -> ast.expr | None:
         """What ``x.mean()`` or ``torch.sum(x, dim=0)`` reduces over its rows."""
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _REDUCING):
             return None

@@ -17,14 +17,13 @@ from capturelint.passes.unit import Support
 from capturelint.project.definitions import last_name, store_targets
 from capturelint.reach import Reach
 from capturelint.values.devices import PINNED_COPY
-from capturelint.values.engine import Engine
 from capturelint.values.facts import Context, NodeSpan, span_of
 
 #: methods that give a view of the same memory
 _VIEWS = frozenset(("view", "reshape", "narrow", "flatten", "squeeze", "unsqueeze", "t", "transpose", "detach"))
 
 
-def find(engine: Engine, reaches: list[Reach]) -> Iterator[Around]:
+def find(reaches: list[Reach]) -> Iterator[Around]:
     found: dict[tuple[str, NodeSpan], Around] = {}
     for reach in reaches:
         for context in reach.steps:

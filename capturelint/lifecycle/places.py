@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from capturelint.lifecycle import stores
 from capturelint.lifecycle.callers import callers
-from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, last_name
+from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, keyword_value, last_name
 from capturelint.project.module import AssignedName, ImportedName, Module
 from capturelint.values.call_sites import CallSite
 from capturelint.values.domain import BoundExternal, Function, Instance, Value, options
@@ -85,7 +85,6 @@ class Origins:
 
     def callers(self, info: FunctionInfo) -> list[CallSite]:
         if info not in self._callers:
-            self._callers[info] = []
             self._callers[info] = callers(self.engine, info)
         return self._callers[info]
 
@@ -276,7 +275,7 @@ class _Walk:
 
 def argument(info: FunctionInfo, site: CallSite, name: str) -> Iterator[ast.expr]:
     """What a call passes for a parameter."""
-    given = next((keyword.value for keyword in site.call.keywords if keyword.arg == name), None)
+    given = keyword_value(site.call, name)
     if given is not None:
         yield given
         return

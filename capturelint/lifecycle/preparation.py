@@ -16,7 +16,7 @@ from capturelint.lifecycle.life import Life, Replay
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence, Related
-from capturelint.project.definitions import FunctionInfo, last_name, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo, contains, last_name, store_targets, walk_own
 from capturelint.values.domain import Function, options
 
 #: methods of objects out of view that plan the next run
@@ -89,7 +89,7 @@ class _Preparation:
             order = self.moments.order(function, function.module)
             region = self.life.declaration.node
             for eager in calls:
-                if ast.unparse(eager.func) not in captured or around.contains(region, eager):
+                if ast.unparse(eager.func) not in captured or contains(region, eager):
                     continue
                 for call in calls:
                     if call is eager or not isinstance(order.statement(call), ast.Expr):

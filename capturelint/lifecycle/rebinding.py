@@ -16,7 +16,7 @@ from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.model import Applicability, Confidence, Edit, Fix, Related
 from capturelint.passes.unit import Support
-from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, store_targets, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo, contains, dotted_name, store_targets, walk_own
 from capturelint.project.module import Module
 from capturelint.values import hierarchy, instances
 from capturelint.values.domain import (
@@ -296,7 +296,7 @@ def _allocates(function: FunctionInfo, statement: ast.AST, target: ast.expr) -> 
     for node in walk_own(function.node, into_nested=True):
         if isinstance(node, ast.If) and name is not None:
             for side, body in ((True, node.body), (False, node.orelse)):
-                if name in unset(node.test, side) and any(around.contains(each, statement) for each in body):
+                if name in unset(node.test, side) and any(contains(each, statement) for each in body):
                     return True
     return False
 
@@ -316,7 +316,7 @@ def _attribute_bindings(
 
 
 def _is_receiver(engine: Engine, module: Module, function: FunctionInfo | None, receiver: ast.expr, site: Site) -> bool:
-    scope = engine.function_scope(function, engine.receiver_of(function)) if function else engine.module_scope(module)
+    scope = engine.scope_of(function, module)
     owner = engine.evaluate_in(scope, receiver)
     for option in options(owner):
         if isinstance(option, Instance):
@@ -362,7 +362,7 @@ def _is_tensor(engine: Engine, module: Module, function: FunctionInfo | None, st
     value_node = getattr(statement, "value", None) or getattr(statement, "iter", None)
     if not isinstance(value_node, ast.expr):
         return True
-    scope = engine.function_scope(function, engine.receiver_of(function)) if function else engine.module_scope(module)
+    scope = engine.scope_of(function, module)
     found = list(options(engine.evaluate_in(scope, value_node)))
     return any(
         isinstance(o, Unknown) or deep_confidence(o) is not None or any(True for _ in tensors(o)) for o in found

@@ -16,7 +16,7 @@ from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence, Consequence
-from capturelint.project.definitions import FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo, is_true, keyword_value, last_name, walk_own
 from capturelint.project.module import AssignedName, Module
 from capturelint.values import hierarchy
 from capturelint.values.changing import constructs
@@ -197,10 +197,10 @@ def _by_call(engine: Engine, function: FunctionInfo | None, module: Module, node
             if _makes_parameter(node.args[2]) or _is_module(engine, value):
                 yield _Replacement(node, node.args[0], "`{text}` puts another one in place", _MODULE_HELP)
         return
-    if name == "load_state_dict" and _is_true(_keyword(node, "assign")):
+    if name == "load_state_dict" and is_true(keyword_value(node, "assign")):
         help = "load in place: leave out `assign=True`, so that values are copied into the parameters"
         yield _Replacement(node, receiver, "`{text}` replaces every parameter", help)
-    elif name == "zero_grad" and not _is_false(_keyword(node, "set_to_none") or next(iter(node.args), None)):
+    elif name == "zero_grad" and not _is_false(keyword_value(node, "set_to_none") or next(iter(node.args), None)):
         yield _Replacement(node, receiver, "`{text}` drops the gradients, which are made anew", _GRAD_HELP, grads=True)
     elif name in _CASTS or name == "to":
         if not _is_module(engine, _value(engine, function, module, receiver)):
@@ -214,7 +214,7 @@ def _by_call(engine: Engine, function: FunctionInfo | None, module: Module, node
 
 def _casts(engine: Engine, function: FunctionInfo | None, module: Module, node: ast.Call) -> bool:
     """``.to(dtype)`` and ``.to("cpu")``: what is captured is on the device already, so ``.to("cuda")`` does nothing."""
-    if _keyword(node, "dtype") is not None:
+    if keyword_value(node, "dtype") is not None:
         return True
     for given in (*node.args, *(keyword.value for keyword in node.keywords if keyword.arg == "device")):
         if isinstance(given, ast.Constant) and given.value == "cpu":
@@ -253,14 +253,6 @@ def _is_plain_tensor(engine: Engine, function: FunctionInfo | None, module: Modu
 
 def _makes_parameter(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and last_name(node.func) in _PARAMETERS
-
-
-def _keyword(node: ast.Call, name: str) -> ast.expr | None:
-    return next((keyword.value for keyword in node.keywords if keyword.arg == name), None)
-
-
-def _is_true(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True
 
 
 def _is_false(node: ast.expr | None) -> bool:

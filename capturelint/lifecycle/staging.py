@@ -18,7 +18,7 @@ from capturelint.lifecycle.places import Origins, Place
 from capturelint.model import Confidence, Related
 from capturelint.passes.base import Hazard
 from capturelint.passes.unit import Support
-from capturelint.project.definitions import CHILDLESS, FunctionInfo, children, last_name, walk_all, walk_own
+from capturelint.project.definitions import CHILDLESS, FunctionInfo, children, contains, last_name, walk_all, walk_own
 from capturelint.project.module import Module
 from capturelint.values.changing import constructs
 from capturelint.values.domain import Device, Function, Tensor, device_confidence, options
@@ -124,7 +124,7 @@ def _afterwards(engine: Engine, replay: Replay) -> Iterator[_Step]:
     if not blocks:
         return
     block = blocks[-1]
-    at = next((i for i, statement in enumerate(block) if around.contains(statement, replay.call)), len(block))
+    at = next((i for i, statement in enumerate(block) if contains(statement, replay.call)), len(block))
     after: list[_Line] = []
     for statement in block[at + 1 :]:
         collected: list[_Line] = []
@@ -146,7 +146,7 @@ def _statement_of(replay: Replay) -> ast.AST:
         (
             node
             for node in walk_own(replay.function.node)
-            if isinstance(node, ast.stmt) and not hasattr(node, "body") and around.contains(node, replay.call)
+            if isinstance(node, ast.stmt) and not hasattr(node, "body") and contains(node, replay.call)
         ),
         replay.call,
     )

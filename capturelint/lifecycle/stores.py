@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, store_targets, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo, keyword_value, last_name, store_targets, walk_own
 from capturelint.project.module import Module
 from capturelint.values.domain import ClassValue, Instance, options
 from capturelint.values.engine import Engine
@@ -89,7 +89,7 @@ def _fields(engine: Engine, cls: ClassInfo, name: str) -> Iterator[Store]:
     modules = [cls.module, *engine.project.modules(engine.project.search.calling(cls.name), _MAX_FILES)]
     for module in dict.fromkeys(modules):
         for function, call in module.calls_named(cls.name):
-            value = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+            value = keyword_value(call, name)
             if value is None and name in fields and fields.index(name) < len(call.args):
                 value = call.args[fields.index(name)]
             if value is None:

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 
 from capturelint.findings import Around
 from capturelint.lifecycle import story
-from capturelint.lifecycle.around import contains
 from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence, Related
-from capturelint.project.definitions import FunctionInfo, dotted_name, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo, contains, dotted_name, store_targets, walk_own
 from capturelint.values.call_sites import CallSite
 
 _MAX_DEPTH = 6

@@ -7,7 +7,7 @@ import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from capturelint.project.definitions import FunctionInfo, last_name
+from capturelint.project.definitions import FunctionInfo, contains, last_name
 from capturelint.project.module import Module
 from capturelint.regions.compiled import last_name_of_compile, uses_graphs
 from capturelint.values.calls import arguments_of
@@ -104,7 +104,7 @@ def _kind(engine: Engine, module: Module, holder: FunctionInfo | None, call: ast
         return Kind.REPLAYS
     if not _is(engine, module, holder, call.func, "torch.compile"):
         return None
-    scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
+    scope = engine.scope_of(holder, module)
     given = arguments_of(call, engine.frame_for(scope))
     return Kind.COMPILED_WITH_GRAPHS if uses_graphs(given) else Kind.COMPILED
 
@@ -112,7 +112,7 @@ def _kind(engine: Engine, module: Module, holder: FunctionInfo | None, call: ast
 def _is(engine: Engine, module: Module, holder: FunctionInfo | None, callee: ast.expr, path: str) -> bool:
     if isinstance(callee, ast.Attribute) and isinstance(callee.value, ast.Name) and callee.value.id == "re":
         return False
-    scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
+    scope = engine.scope_of(holder, module)
     return any(
         isinstance(option, External) and (option.path == path or option.path.endswith(f".{path.lstrip('.')}"))
         for option in options(engine.evaluate_in(scope, callee))
@@ -131,6 +131,5 @@ def _returned_as(module: Module, holder: FunctionInfo | None, call: ast.Call) ->
 
 def _conditional(holder: FunctionInfo | None, call: ast.Call) -> bool:
     return holder is not None and any(
-        isinstance(node, (ast.If, ast.IfExp)) and any(inner is call for inner in ast.walk(node))
-        for node in ast.walk(holder.node)
+        isinstance(node, (ast.If, ast.IfExp)) and contains(node, call) for node in ast.walk(holder.node)
     )

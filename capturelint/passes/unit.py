@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -124,14 +124,6 @@ class Facts:
         """Whether changing host state decides a test, a subject or a number of rounds here."""
         span = self.node_span(node)
         return any(span in context.undecided for context in self._unit.contexts)
-
-    def values_within(self, node: cst.CSTNode) -> Iterator[Value]:
-        """The values of everything that is evaluated in a block."""
-        first, start, last, end = self.node_span(node)
-        for context in self._unit.contexts:
-            for span, value in context.values.items():
-                if (first, start) <= span[:2] and span[2:] <= (last, end):
-                    yield value
 
     def works_within(self, node: cst.CSTNode) -> bool:
         """Whether a block works with tensors, itself or in the functions that it calls."""

@@ -249,6 +249,25 @@ def walk_all(node: ast.AST) -> Iterator[ast.AST]:
     yield from walk_own(node, into_nested=True)
 
 
+def keyword_value(call: ast.Call, name: str) -> ast.expr | None:
+    """What a call gives by a keyword, where that is spelled out."""
+    return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+
+
+def is_true(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def calls_within(info: FunctionInfo) -> Iterator[ast.Call]:
+    """The calls in a function's own code."""
+    return (node for node in walk_own(info.node) if isinstance(node, ast.Call))
+
+
+def contains(outer: ast.AST, inner: ast.AST) -> bool:
+    """Whether a node is another one, or stands in it."""
+    return outer is inner or any(node is inner for node in ast.walk(outer))
+
+
 def last_name(node: ast.expr) -> str:
     """The last identifier of a dotted name or of what is called: ``a.b.c(x)`` gives ``c``."""
     while isinstance(node, (ast.Call, ast.Subscript)):

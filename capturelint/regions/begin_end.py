@@ -100,7 +100,7 @@ def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
 
 def _captures(engine: Engine, module: Module, holder: FunctionInfo | None, statement: ast.stmt) -> bool:
     """A method of the project's that happens to be called ``capture_begin`` counts only if it begins a capture."""
-    scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
+    scope = engine.scope_of(holder, module)
     call = next(each for each in ast.walk(statement) if isinstance(each, ast.Call) and last_name(each.func) in BEGINS)
     found = [o for o in options(engine.evaluate_in(scope, call.func)) if isinstance(o, Function)]
     return not found or any(begins(engine, each.info) for each in found)

@@ -31,7 +31,7 @@ KIND = "torch.compile"
 def find(engine: Engine, module: Module) -> Iterator[Declaration]:
     decorators = {id(d): info for info in module.all_functions() for d in info.decorators}
     for holder, call in module.calls_named(last_name_of_compile(module)):
-        scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
+        scope = engine.scope_of(holder, module)
         decorated = decorators.get(id(call))
         if decorated is not None:
             scope = engine.module_scope(module)
@@ -58,7 +58,7 @@ def _of_modules(engine: Engine, module: Module) -> Iterator[Declaration]:
             modes = any(keyword.arg in ("mode", "options") for keyword in call.keywords)
             if not (name == "compile" and modes) and not (name in module.names or name == "partial"):
                 continue
-            scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
+            scope = engine.scope_of(holder, module)
             callee = engine.evaluate_in(scope, call.func)
             for option in options(callee):
                 if isinstance(option, BoundExternal) and option.path == "torch.nn.Module.compile":

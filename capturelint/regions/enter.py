@@ -40,9 +40,7 @@ class Entered:
 
 def enter(engine: Engine, declaration: Declaration) -> Entered:
     holder = declaration.holder
-    outer = (
-        engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(declaration.module)
-    )
+    outer = engine.scope_of(holder, declaration.module)
     context = Context(declaration.module, declaration.name, holder, declaration.code)
     context.compiled = declaration.compiled
     if declaration.body is not None:

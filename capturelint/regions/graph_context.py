@@ -21,7 +21,7 @@ def find(engine: Engine, module: Module, words: Collection[str] = ()) -> Iterato
         for item in node.items:
             if not _worth_asking(module, item.context_expr, words):
                 continue
-            scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
+            scope = engine.scope_of(holder, module)
             value = engine.evaluate_in(scope, item.context_expr)
             called = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
             callee = engine.evaluate_in(scope, called) if called is not None else None

@@ -24,7 +24,7 @@ def find(engine: Engine, module: Module) -> Iterator[Declaration]:
     }
     for name in sorted(names):
         for holder, call in module.calls_named(name):
-            scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
+            scope = engine.scope_of(holder, module)
             callee = engine.evaluate_in(scope, call.func)
             if not any(isinstance(o, External) and o.path.endswith(f".{_NAME}") for o in options(callee)):
                 continue

@@ -48,7 +48,7 @@ def _registered(engine: Engine, module: Module) -> Iterator[Function]:
         for holder, call in module.calls_named(name):
             if not call.args:
                 continue
-            scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
+            scope = engine.scope_of(holder, module)
             for option in options(engine.evaluate_in(scope, call.args[0])):
                 if isinstance(option, Function):
                     yield option

@@ -121,7 +121,7 @@ class Calls:
         if stream is None or stream == CAPTURE:
             return state
         if stream.role in (identity.DEFAULT, identity.CURRENT):
-            self._report.left_out(stream, state, where)
+            self._report.left_out(stream, where)
             return state
         if stream not in state.members:
             self._report.unforked(stream, state, where)
@@ -213,14 +213,14 @@ class Calls:
                 if _is_handle(option):
                     for key in self.keys(option.argument("stream"), state):
                         if key is not None and key.role in (identity.DEFAULT, identity.CURRENT):
-                            self._report.left_out(key, state, (context, span_of(argument)), handle=True)
+                            self._report.left_out(key, (context, span_of(argument)), handle=True)
         if not (fact.launch or span_of(node) in context.unresolved):
             return
         for keyword in node.keywords:
             value = keyword.value
             if keyword.arg in _RAW_DEFAULTS and isinstance(value, ast.Constant) and value.value == 0:
                 if value.value is not False:
-                    self._report.left_out(Key(identity.DEFAULT), state, (context, span_of(value)), handle=True)
+                    self._report.left_out(Key(identity.DEFAULT), (context, span_of(value)), handle=True)
 
 
 def _gives_current(callee: str) -> bool:

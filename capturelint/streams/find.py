@@ -79,9 +79,7 @@ def _unjoined(ends: States, report: Report) -> None:
 def _captured_on(engine: Engine, declaration: Declaration) -> frozenset[Key]:
     """The streams that a region is captured on, as the code around it names them."""
     holder = declaration.holder
-    scope = (
-        engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(declaration.module)
-    )
+    scope = engine.scope_of(holder, declaration.module)
     found: list[Value | None] = []
     if isinstance(declaration.node, (ast.With, ast.AsyncWith)):
         for item in declaration.node.items:

@@ -77,7 +77,7 @@ class Report:
             "event that is recorded after the work",
         )
 
-    def left_out(self, stream: Key, state: State, spot: Spot, *, handle: bool = False) -> None:
+    def left_out(self, stream: Key, spot: Spot, *, handle: bool = False) -> None:
         cached = stream.role == identity.CURRENT
         sure = Confidence.LIKELY if cached or handle else Confidence.CERTAIN
         what = "a stream that was current before the capture" if cached else "the legacy default stream"

@@ -23,7 +23,6 @@ _MAX_STATES = 8
 #: functions that are run, in any state, for one region; what is called beyond that is passed over
 _MAX_RUNS = 2_000
 _ROUNDS = 2
-_LOOP_EXITS = ("break", "continue")
 
 
 @dataclass(eq=False, slots=True)

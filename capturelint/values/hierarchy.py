@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo, contains, last_name, walk_own
 from capturelint.values.domain import ClassValue, External, Value, options
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _loop_or_name(cls: ClassInfo, receiver: ast.Name, statement: ast.AST) -> set
     """The classes that a name at a module's top stands for: itself, or what a loop around the statement goes over."""
     for node in cls.module.tree.body:
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id == receiver.id:
-            if any(each is statement for each in ast.walk(node)):
+            if contains(node, statement):
                 return {each.id for each in ast.walk(node.iter) if isinstance(each, ast.Name)}
     return {receiver.id}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.project.definitions import last_name
+from capturelint.project.definitions import contains, keyword_value, last_name
 from capturelint.values.domain import ExternalInstance, Function, Instance, Partial, Value, options
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def registered(engine: Engine) -> list[Hook]:
 def _find(engine: Engine, name: str, kind: str) -> Iterator[Hook]:
     for module in engine.project.modules(engine.project.search.calling(name), _MAX_FILES):
         for holder, call in module.calls_named(name):
-            given = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "hook"), None)
+            given = call.args[0] if call.args else keyword_value(call, "hook")
             if given is None or not isinstance(call.func, ast.Attribute):
                 continue
             scope = engine.scope_of(holder, module)
@@ -86,7 +86,7 @@ def _sure(module: Module, holder: FunctionInfo | None, call: ast.Call) -> tuple[
     """A hook that is registered under a condition, or whose handle is kept to remove it, may well be gone."""
     body = holder.node if holder is not None else module.tree
     for node in ast.walk(body):
-        if isinstance(node, _CONDITIONAL) and any(each is call for each in ast.walk(node)):
+        if isinstance(node, _CONDITIONAL) and contains(node, call):
             return Confidence.POSSIBLE, "a hook that is registered under a condition"
         if isinstance(node, ast.Call) and last_name(node.func) == "append" and call in node.args:
             return Confidence.POSSIBLE, "a hook whose handle is kept, to remove it"

@@ -157,10 +157,10 @@ def _read_effects(base: Value, index_node: ast.expr, index: Value, frame: Frame)
         yield from _host_container_effects(base, index_node, index)
         return
     for node, value in parts_of(index_node, index):
-        yield from _size_effects(node, value, frame)
+        yield from _size_effects(node, frame)
         if isinstance(node, ast.Slice):
             continue
-        for effect in _index_effects(node, value, reads=True):
+        for effect in _index_effects(value, reads=True):
             yield replace(effect, confidence=min(effect.confidence, base_sure, key=lambda c: c.rank))
 
 
@@ -173,7 +173,7 @@ def _host_container_effects(base: Value, index_node: ast.expr, index: Value) -> 
             yield Effect("host-read", sure, "a list index")
 
 
-def _size_effects(node: ast.expr, value: Value, frame: Frame) -> Iterator[Effect]:
+def _size_effects(node: ast.expr, frame: Frame) -> Iterator[Effect]:
     """A device tensor as a slice bound."""
     if not isinstance(node, ast.Slice) or frame.context is None:
         return
@@ -187,7 +187,7 @@ def _size_effects(node: ast.expr, value: Value, frame: Frame) -> Iterator[Effect
             yield Effect("size-from-tensor", sure, "a slice bound", "bound")
 
 
-def _index_effects(node: ast.expr, value: Value, *, reads: bool) -> Iterator[Effect]:
+def _index_effects(value: Value, *, reads: bool) -> Iterator[Effect]:
     """What one part of an index does: a mask, a 0-d tensor, a list, a host tensor."""
     for tensor in tensor_options(value):
         yield from _tensor_index(tensor, reads)
@@ -285,10 +285,10 @@ def _write_effects(
 ) -> Iterator[Effect]:
     parts = list(parts_of(target.slice, index))
     for node, part in parts:
-        yield from _size_effects(node, part, frame)
+        yield from _size_effects(node, frame)
         if isinstance(node, ast.Slice):
             continue
-        yield from _index_effects(node, part, reads=augmented)
+        yield from _index_effects(part, reads=augmented)
     kinds = [_gathers(part) for _, part in parts]
     advanced = [sure for sure in kinds if sure is not None]
     masks = [

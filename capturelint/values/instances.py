@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo, keyword_value, last_name, walk_own
 from capturelint.values import annotated, arguments, changing, hierarchy, identity, writes
 from capturelint.values.domain import (
     MISSING,
@@ -267,7 +267,7 @@ def _field(engine: Engine, site: Site, cls: ClassInfo, name: str) -> Value | Non
     default = cls.assigned.get(name)
     factory = None
     if isinstance(default, ast.Call):
-        factory = next((k.value for k in default.keywords if k.arg == "default_factory"), None)
+        factory = keyword_value(default, "default_factory")
     if factory is not None:
         scope = engine.module_scope(cls.module)
         declared = annotated.value_of(engine, cls.annotations.get(name), scope, name)
@@ -348,7 +348,7 @@ def _from_elsewhere(engine: Engine, value: Instance, name: str) -> list[Value]:
         for holder, statement, receiver in module.uses.attribute_stores.get(name, []):
             if isinstance(receiver, ast.Name) and receiver.id in ("self", "cls"):
                 continue
-            scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
+            scope = engine.scope_of(holder, module)
             owner = engine.evaluate_in(scope, receiver)
             if any(isinstance(o, Instance) and _related(engine, o, value) for o in options(owner)):
                 stored = _bound_by(engine, scope, statement, name)

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import FunctionInfo, last_name, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo, contains, last_name, store_targets, walk_own
 from capturelint.project.module import Module
 from capturelint.values.change import Cause, of_causes
 from capturelint.values.changing import GROWING, IN_PLACE
@@ -29,7 +29,7 @@ def with_changes(engine: Engine, scope: LazyScope, name: str, value: Value) -> V
     recorded = _recorded_at(node)
     if recorded is None or not _replays_after(node, recorded) or engine.replays.is_key(name):
         return value
-    if any(_holds(loop, recorded) and _binds(loop, name) for loop in _loops(node)):
+    if any(contains(loop, recorded) and _binds(loop, name) for loop in _loops(node)):
         return value  # a graph is captured for each
     found: list[Value] = []
     for option in options(value):
@@ -71,7 +71,7 @@ def _writes(
     """What gives the name another value after the recording, and what that does: to a number, a tensor, a list."""
     methods = IN_PLACE if isinstance(value, Tensor) else GROWING if isinstance(value, Sequence) else ()
     for each in walk_own(node):
-        if _line(each) <= _line(recorded) or _holds(recorded, each):
+        if _line(each) <= _line(recorded) or contains(recorded, each):
             continue
         if any(isinstance(target, ast.Name) and target.id == name for target in store_targets(each)):
             yield each, "advanced" if isinstance(each, ast.AugAssign) else "assigned"
@@ -108,10 +108,6 @@ def _binds(loop: ast.AST, name: str) -> bool:
     return any(
         isinstance(target, ast.Name) and target.id == name for each in ast.walk(loop) for target in store_targets(each)
     )
-
-
-def _holds(outer: ast.AST, inner: ast.AST) -> bool:
-    return any(each is inner for each in ast.walk(outer))
 
 
 def _line(node: ast.AST) -> int:

@@ -131,7 +131,7 @@ def ternary(node: ast.Assign) -> bool:
     )
 
 
-def after_missing(handler: ast.ExceptHandler, frame: Frame) -> bool:
+def after_missing(handler: ast.ExceptHandler) -> bool:
     """``try: return self.x``, ``except AttributeError: self.x = ...``."""
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type] if handler.type else []
     if not any(last_name(each) in ("AttributeError", "KeyError") for each in caught):

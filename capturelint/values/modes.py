@@ -51,7 +51,7 @@ def anomaly(value: Value) -> bool | None:
 
 def anomaly_around(engine: Engine, module: Module, holder: FunctionInfo | None, node: ast.AST) -> bool | None:
     """Whether anomaly mode is on where a region's block begins, as far as the function around it says."""
-    scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
+    scope = engine.scope_of(holder, module)
     first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
     on: bool | None = None
     for each in walk_own(holder.node if holder is not None else module.tree):

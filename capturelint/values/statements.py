@@ -190,7 +190,7 @@ def _try(node: ast.Try, frame: Frame) -> None:
         if handler.name and scope.names is not None:
             scope.bind(handler.name, Unknown())
         sure = frame.sure
-        if memo.after_missing(handler, frame):
+        if memo.after_missing(handler):
             frame.doubt(handler.body, memo.RAN_BEFORE)
         execute(handler.body, frame)
         frame.sure = sure

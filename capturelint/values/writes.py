@@ -85,7 +85,7 @@ def _writes(engine: Engine, module: Module, holder: FunctionInfo, receiver: ast.
 
 def concerns(engine: Engine, module: Module, holder: FunctionInfo | None, receiver: ast.expr, value: Instance) -> bool:
     """Whether an expression, in a function or at module level, may stand for an object."""
-    scope = engine.function_scope(holder, engine.receiver_of(holder)) if holder else engine.module_scope(module)
+    scope = engine.scope_of(holder, module)
     owner: Value = engine.evaluate_in(scope, receiver)
     return any(isinstance(option, Instance) and _related(engine, option, value) for option in options(owner))
 

@@ -11,7 +11,7 @@ from capturelint.lifecycle.setup.before import callees, calls_in, earlier, in_an
 from capturelint.lifecycle.setup.captures import GRAPHED_CALLABLES, Capture
 from capturelint.lifecycle.setup.points import Path, Point, ancestors, value_at
 from capturelint.lifecycle.setup.sizes import names_in
-from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo, calls_within, dotted_name, last_name, store_targets, walk_own
 from capturelint.values.domain import Function, options
 from capturelint.values.engine import Engine
 
@@ -95,7 +95,7 @@ class Backwards:
             return []
         self._in_function[info] = []
         found: list[Path] = []
-        for call in calls_in(info.node) if isinstance(info.node, ast.Lambda) else _calls_of(info):
+        for call in calls_in(info.node) if isinstance(info.node, ast.Lambda) else calls_within(info):
             point = Point(info.module, info, call)
             if is_backward(call) and not self._own(point, call):
                 found.append((point,))
@@ -104,10 +104,6 @@ class Backwards:
                 found.extend((*inner, point) for inner in self._within(callee, depth + 1))
         self._in_function[info] = found[:4]
         return self._in_function[info]
-
-
-def _calls_of(info: FunctionInfo) -> Iterator[ast.Call]:
-    return (node for node in walk_own(info.node) if isinstance(node, ast.Call))
 
 
 # -- what keeps the graph alive --------------------------------------------------------------------------------------

@@ -105,14 +105,14 @@ def is_side_stream(engine: Engine, point: Point, node: ast.expr) -> bool:
     """Whether a context manager makes a stream the current one that is not the default stream."""
     if isinstance(node, ast.Call) and last_name(node.func) in ("stream", "StreamContext"):
         given = node.args[0] if node.args else None
-        return given is None or not _is_default(engine, point, given)
+        return given is None or not _is_default(point, given)
     value = value_at(engine, point, node)
     if any(isinstance(option, ExternalInstance) and "tream" in option.cls for option in options(value)):
-        return not _is_default(engine, point, node)
+        return not _is_default(point, node)
     return "stream" in last_name(node).lower()  # a context manager of the project's own
 
 
-def _is_default(engine: Engine, point: Point, node: ast.expr) -> bool:
+def _is_default(point: Point, node: ast.expr) -> bool:
     if isinstance(node, ast.Name) and point.function is not None:
         bound = point.function.assigned.get(node.id, [])
         return bool(bound) and all(last_name(each) in _NOT_SIDE for each in bound)

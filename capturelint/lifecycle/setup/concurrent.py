@@ -16,7 +16,7 @@ from capturelint.lifecycle.setup.sources import Sources
 from capturelint.lifecycle.setup.starts import Start, locked
 from capturelint.lifecycle.setup.threads import threads_that_run
 from capturelint.model import Confidence, Related
-from capturelint.project.definitions import dotted_name, last_name, store_targets, walk_own
+from capturelint.project.definitions import dotted_name, keyword_value, last_name, store_targets, walk_own
 
 _WAITS = ("wait_stream", "wait_event", "synchronize", "wait", "wait_stream_event")
 _HELP = "let one replay wait for the other (`wait_stream`), or capture them with pools and inputs of their own"
@@ -109,7 +109,7 @@ def _shared(first: _Use, second: _Use, sources: Sources) -> str:
         return "all their memory: it is one graph"
     for one in first.captures:
         for other in second.captures:
-            if share_memory(one, other, sources):
+            if share_memory(one, other):
                 return "a pool"
     return ""
 
@@ -172,7 +172,7 @@ def _in_loop(use: _Use, sources: Sources) -> Iterator[Around]:
         if _waits_in_loop(loop, use.stream):
             continue
         same = not names_in(use.receiver) & names
-        if not same and not any(share_memory(one, one, sources) for one in use.captures):
+        if not same and not any(share_memory(one, one) for one in use.captures):
             continue
         reason = "it is one graph each time" if same else "the graphs share a pool"
         yield report(
@@ -247,7 +247,7 @@ def _own_graph(start: Start, point: Point) -> bool:
     roots = names_in(node.func)
     parameters = [each.arg for each in start.target.parameters()]
     varying = {name for loop in loops_at(start.point) for name in names_in(loop.target)}
-    given = next((k.value for k in call.keywords if k.arg == "args"), None)
+    given = keyword_value(call, "args")
     passed = list(given.elts) if isinstance(given, (ast.Tuple, ast.List)) else list(call.args[1:])
     if start.target.owner is not None and not start.target.is_static:
         bound = next((k.value for k in call.keywords if k.arg == "target"), call.args[0] if call.args else None)

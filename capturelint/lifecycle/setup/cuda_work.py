@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from capturelint.lifecycle.setup.before import callees
 from capturelint.lifecycle.setup.points import Point
-from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo, dotted_name, is_true, last_name, walk_own
 from capturelint.values.engine import Engine
 
 _MAX_DEPTH = 3
@@ -41,13 +41,9 @@ def uses_cuda(call: ast.Call) -> bool:
         return name in _FUNCTIONS
     if isinstance(call.func, ast.Attribute) and name in _METHODS:
         return True
-    if any(keyword.arg == "pin_memory" and _is_true(keyword.value) for keyword in call.keywords):
+    if any(keyword.arg == "pin_memory" and is_true(keyword.value) for keyword in call.keywords):
         return name != "DataLoader"
     named = [keyword.value for keyword in call.keywords if keyword.arg == "device"]
     if name == "to" and isinstance(call.func, ast.Attribute):
         named += call.args[:1]
     return any(isinstance(each, ast.Constant) and str(each.value).startswith("cuda") for each in named)
-
-
-def _is_true(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True

@@ -6,7 +6,7 @@ import ast
 
 from capturelint.lifecycle.setup.captures import GRAPHED_CALLABLES, Capture
 from capturelint.lifecycle.setup.parameters import binds
-from capturelint.lifecycle.setup.points import Loop, Path, Point, ancestors
+from capturelint.lifecycle.setup.points import Path, Point, ancestors
 from capturelint.lifecycle.setup.sizes import names_in
 from capturelint.project.definitions import last_name, walk_own
 
@@ -15,7 +15,7 @@ _HOLDING = (ast.Tuple, ast.Call, ast.Dict, ast.List, ast.Lambda)
 _ADDS = ("append", "add", "setdefault", "extend", "insert", "appendleft", "put")
 
 
-def keeps_each(capture: Capture, path: Path, index: int, loop: Loop) -> bool:
+def keeps_each(capture: Capture, path: Path, index: int) -> bool:
     """Whether a graph outlives its round of a loop at ``path[index]``."""
     graph = capture.argument("cuda_graph") if capture.kind == "graph" else None
     if capture.kind == "capture_begin" and capture.call is not None and isinstance(capture.call.func, ast.Attribute):

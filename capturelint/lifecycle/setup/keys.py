@@ -41,7 +41,7 @@ def find(engine: Engine, captures: list[Capture]) -> Iterator[Around]:
             for function, name in _host_parameters(engine, capture, path):
                 missing = _missing(path, function, name, store)
                 if missing:
-                    yield _reported(engine, capture, path, store, function, name, missing)
+                    yield _reported(capture, store, function, name, missing)
                     break
 
 
@@ -219,9 +219,7 @@ def _made_here(function: FunctionInfo, container: str) -> bool:
     return False
 
 
-def _reported(
-    engine: Engine, capture: Capture, path: Path, store: _Store, function: FunctionInfo, name: str, missing: str
-) -> Around:
+def _reported(capture: Capture, store: _Store, function: FunctionInfo, name: str, missing: str) -> Around:
     node = _shown(store)
     point = store.point.at(node)
     key = store.point.module.segment(store.key, 40)

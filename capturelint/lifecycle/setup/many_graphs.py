@@ -160,7 +160,7 @@ def _own_pools(capture: Capture, path: Path, rounds: list[_Round]) -> Iterator[A
     for each in reversed(rounds):
         if pool_in_loop(capture, path, each.index, each.loop) is not Pool.OWN:
             continue
-        if not keeps_each(capture, path, each.index, each.loop):
+        if not keeps_each(capture, path, each.index):
             continue
         loop_point = path[each.index].at(each.loop.iter)
         point = capture.point.at(capture.begins)

@@ -27,7 +27,7 @@ def find(captures: list[Capture]) -> Iterator[Around]:
     for (root, name), group in by_graph.items():
         order = Order(root)
         for capture in group:
-            yield from _in_loop(order, capture, name)
+            yield from _in_loop(capture, name)
             yield from _too_early(order, capture, name, group)
         for first in group:
             for second in group:
@@ -62,7 +62,7 @@ def _renewed_elsewhere(capture: Capture, name: str) -> bool:
 # -- captured twice --------------------------------------------------------------------------------------------------
 
 
-def _in_loop(order: Order, capture: Capture, name: str) -> Iterator[Around]:
+def _in_loop(capture: Capture, name: str) -> Iterator[Around]:
     """A loop around the capture that neither makes the graph anew nor leaves after the first capture."""
     for loop in reversed(loops_at(capture.point)):
         if isinstance(loop, ast.comprehension):

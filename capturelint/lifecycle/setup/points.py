@@ -56,10 +56,7 @@ Path = tuple[Point, ...]
 
 
 def scope_of(engine: Engine, point: Point) -> LazyScope:
-    function = point.function
-    if function is None:
-        return engine.module_scope(point.module)
-    return engine.function_scope(function, engine.receiver_of(function))
+    return engine.scope_of(point.function, point.module)
 
 
 def value_at(engine: Engine, point: Point, node: ast.expr) -> Value:

@@ -24,7 +24,7 @@ from capturelint.lifecycle.setup.series import (
     then_sorted,
 )
 from capturelint.lifecycle.setup.sources import Sources
-from capturelint.project.definitions import last_name, walk_own
+from capturelint.project.definitions import keyword_value, last_name, walk_own
 from capturelint.values.domain import Function, Host, Sequence, options
 
 _MAX_DEPTH = 10
@@ -187,7 +187,7 @@ class SeriesReader:
 
     def _product(self, path: Path, node: ast.Call, depth: int) -> Series:
         """``itertools.product(sizes, modes)``: each of one with each of the others."""
-        times = next((keyword.value for keyword in node.keywords if keyword.arg == "repeat"), None)
+        times = keyword_value(node, "repeat")
         repeat = 1 if times is None else self.number(path, times) or 1
         return Series(None, self._together([(path, each) for each in node.args], depth, repeat), path[0].at(node))
 

@@ -8,11 +8,10 @@ from capturelint.lifecycle.setup.captures import Capture
 from capturelint.lifecycle.setup.parameters import passed_to
 from capturelint.lifecycle.setup.points import loops_at
 from capturelint.lifecycle.setup.pools import Pool, pool_in_loop
-from capturelint.lifecycle.setup.sources import Sources
 from capturelint.project.definitions import dotted_name, last_name
 
 
-def share_memory(one: Capture, other: Capture, sources: Sources) -> bool:
+def share_memory(one: Capture, other: Capture) -> bool:
     if one is other:
         return _shares_with_itself(one)
     mine, theirs = one.argument("pool"), other.argument("pool")

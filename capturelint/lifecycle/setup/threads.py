@@ -14,7 +14,7 @@ from capturelint.lifecycle.setup.points import Path, Point, value_at
 from capturelint.lifecycle.setup.sources import Sources
 from capturelint.lifecycle.setup.starts import Start, ended, locked, starts_in
 from capturelint.model import Confidence, Related
-from capturelint.project.definitions import FunctionInfo, walk_own
+from capturelint.project.definitions import FunctionInfo, calls_within
 from capturelint.values import hierarchy
 from capturelint.values.domain import ClassValue, Host, options
 from capturelint.values.engine import Engine
@@ -126,7 +126,7 @@ def _within(sources: Sources, point: Point, statement: ast.AST, depth: int) -> I
     for call in calls:
         for info in (*callees(sources.engine, point, call), *_constructors(sources.engine, point, call)):
             inner = Point(info.module, info, info.node)
-            for start in starts_in(sources, inner, _calls_of(info)):
+            for start in starts_in(sources, inner, calls_within(info)):
                 if not _ended_within(start, info):
                     yield start
 
@@ -143,10 +143,6 @@ def _constructors(engine: Engine, point: Point, call: ast.Call) -> Iterator[Func
             init = hierarchy.find_method(engine, option.info, "__init__")
             if init is not None:
                 yield init
-
-
-def _calls_of(info: FunctionInfo) -> Iterator[ast.Call]:
-    return (node for node in walk_own(info.node) if isinstance(node, ast.Call))
 
 
 # -- several captures at once ----------------------------------------------------------------------------------------
