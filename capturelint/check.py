@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from capturelint.config import Config
 from capturelint.errors import CaptureLintError, UsageError
 from capturelint.model import CheckResult, Confidence, Diagnostic
-from capturelint.rulebook import load_rulebook
+from capturelint.rulebook import Rulebook, load_rulebook
 from capturelint.source.files import SourceFile, find_sources
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class CheckOptions:
     root: Path
     force_exclude: bool = False
     jobs: int | None = None
+    #: whether the facts behind the result are wanted, as ``explain-finding`` wants them
+    explains: bool = False
 
 
 @dataclass(slots=True)
@@ -69,19 +71,67 @@ def check_paths(options: CheckOptions) -> CheckResult:
 
 
 def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
-    from capturelint import findings
-    from capturelint.passes.run import run_passes, units_of
-    from capturelint.reach import Evidence, reach_all
-    from capturelint.regions.enter import enter
-    from capturelint.regions.find import find_regions
-
     rulebook = load_rulebook()
     codes = rulebook.select(options.select or options.config.select, (*options.ignore, *options.config.ignore))
     if options.select and not codes:
         raise UsageError("no rule is left to check: all that --select names is ignored too")
     with watch.stage("walk"):
         chosen, project = _load(options)
-    presets = _presets(project, options.config)
+    with watch.stage("prefilter"):
+        presets = _presets(project, options.config)
+        captures = options.explains or _may_capture(project, presets, options.config)
+    analyse = _analyse if captures else _without_regions
+    return analyse(options, rulebook, codes, chosen, project, presets, watch)
+
+
+def _may_capture(project: Project, presets: list[Preset], config: Config) -> bool:
+    """Whether some file may declare a region; where none does, the analysis is not even imported."""
+    from capturelint.regions.needles import may_declare
+
+    patterns = [pattern for _, named in _patterns(presets, config) for pattern in named]
+    words = (*config.vocabulary.starts_capture, *(word for preset in presets for word in preset.starts_capture))
+    return may_declare(project, patterns, words)
+
+
+def _without_regions(
+    options: CheckOptions,
+    rulebook: Rulebook,
+    codes: frozenset[str],
+    chosen: list[SourceFile],
+    project: Project,
+    presets: list[Preset],
+    watch: _Stopwatch,
+) -> CheckResult:
+    from capturelint import findings
+
+    with watch.stage("findings"):
+        found = findings.suppressed(rulebook, codes, [], chosen, project, options)
+        _parse_rest(project, chosen, options)
+    narrow = _only_directories(options) and len(chosen) < len(project.files)
+    return CheckResult(
+        findings=tuple(sorted(found, key=lambda finding: finding.sort_key)),
+        diagnostics=_diagnostics(project, chosen),
+        files=len(chosen),
+        notes=() if narrow else _notes([], options.config),
+        timings=watch.seconds,
+    )
+
+
+def _analyse(
+    options: CheckOptions,
+    rulebook: Rulebook,
+    codes: frozenset[str],
+    chosen: list[SourceFile],
+    project: Project,
+    presets: list[Preset],
+    watch: _Stopwatch,
+) -> CheckResult:
+    from capturelint import findings
+    from capturelint.passes.run import run_passes, units_of
+    from capturelint.reach import Evidence, reach_all
+    from capturelint.regions.enter import enter
+    from capturelint.regions.find import find_regions
+
     engine = _engine(project, options.config, presets)
     engine.enters_possible = options.min_confidence is Confidence.POSSIBLE
     with watch.stage("regions"):
@@ -148,6 +198,8 @@ def _guarded(work: Callable[..., _T], *arguments: Any, project: Project) -> _T |
 
 def _notes(declarations: list[Declaration], config: Config) -> tuple[str, ...]:
     """Region patterns of the config's that match nothing: a misspelt one would check nothing without a word."""
+    if not config.regions:
+        return ()
     from capturelint.regions.configured import matches
 
     return tuple(

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 from capturelint.errors import ConfigError, UsageError
 from capturelint.fingerprint import fingerprint
 from capturelint.model import Confidence, Consequence, Finding, RegionRef, Severity, Span, Suppression
-from capturelint.passes.base import Hazard
-from capturelint.passes.run import UnitHazards
-from capturelint.project.module import Module
-from capturelint.reach import Reach
 from capturelint.rulebook import Rule, Rulebook
 from capturelint.source.suppressions import SuppressionSet, parse_suppressions
-from capturelint.values.facts import Context
 
 if TYPE_CHECKING:
     from capturelint.check import CheckOptions
+    from capturelint.passes.hazard import Hazard
+    from capturelint.passes.run import UnitHazards
+    from capturelint.project.module import Module
     from capturelint.project.project import Project
+    from capturelint.reach import Reach
     from capturelint.source.files import SourceFile
+    from capturelint.values.facts import Context
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,8 +77,14 @@ def test_wheel_holds_the_package_and_the_rules(built: Built, repository: Path) -
         metadata = archive.read(f"capturelint-{__version__}.dist-info/METADATA").decode()
     rules = {f"capturelint/_rules/{name}" for name in files_below(repository / "rules")}
     package = {f"capturelint/{name}" for name in files_below(repository / "capturelint")}
+    compiled = {name for name in names if "/compiled/" in name}
     assert "capturelint/_rules/CG101.yaml" in names
-    assert names == rules | package
+    assert names - compiled == rules | package
+    assert sorted(re.sub(r"-[0-9a-f]{32}", "", name) for name in compiled) == [
+        "capturelint/_rules/compiled/rules.json",
+        "capturelint/_rules/ops/compiled/ops.json",
+        "capturelint/_rules/presets/compiled/presets.json",
+    ]
     assert built.wheel.name == f"capturelint-{__version__}-py3-none-any.whl"
     needed = [line for line in metadata.splitlines() if line.startswith("Requires-Dist: ") and "extra" not in line]
     assert sorted(re.split(r"[>;]", line.removeprefix("Requires-Dist: "))[0] for line in needed) == [
@@ -118,6 +124,10 @@ def test_wheel_works_in_an_empty_environment_without_torch(built: Built, tmp_pat
         run_well(scripts / "python", "-m", "capturelint", "--version", cwd=tmp_path) == f"capturelint {__version__}\n"
     )
     assert "CG101" in run_well(scripts / "capturelint", "rules", cwd=tmp_path)
+    checked = ("-X", "importtime", "-m", "capturelint", "check", "--exit-zero", "program/run.py")
+    loaded = run(scripts / "python", *checked, cwd=tmp_path).stderr
+    assert " libcst" in loaded
+    assert " yaml" not in loaded
     assert run_well(scripts / "capturelint", "explain", "CG101", cwd=tmp_path).startswith("CG101 host-scalar-read")
 
 

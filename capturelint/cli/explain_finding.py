@@ -43,6 +43,7 @@ def command(place: str, code: str | None, config_file: Path | None, color: str) 
         config_file=config_file,
         min_confidence=Confidence.POSSIBLE.value,
         beside=(Path(),) if below else (),  # as for a check of the working directory
+        explains=True,
     )
     result = check_paths(run)
     keep_until_exit(result)

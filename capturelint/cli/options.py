@@ -88,9 +88,11 @@ def check_options(
     force_exclude: bool = False,
     jobs: int | None = None,
     beside: Sequence[Path] = (),
+    explains: bool = False,
 ) -> CheckOptions:
     """The options of a run, with the project's configuration. Raises ConfigError.
 
+    ``explains``: the facts behind the result are wanted.
     ``beside``: paths that belong to the same project, though they are not asked about.
     ``select`` and ``ignore`` are the command line's alone: ``check_paths`` puts them together with the configuration's.
     """
@@ -112,4 +114,5 @@ def check_options(
         root=root,
         force_exclude=force_exclude,
         jobs=jobs,
+        explains=explains,
     )

@@ -15,7 +15,7 @@ from capturelint.lifecycle import around
 from capturelint.lifecycle.callers import callers
 from capturelint.lifecycle.keywords import with_keyword
 from capturelint.model import Applicability, Confidence, Fix, Related
-from capturelint.passes.base import Hazard
+from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
 from capturelint.project.definitions import FunctionInfo, contains, last_name, walk_own
 from capturelint.project.module import Module

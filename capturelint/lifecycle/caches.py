@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from capturelint.findings import Around
 from capturelint.lifecycle import around
 from capturelint.model import Confidence, Related
-from capturelint.passes.base import Hazard
+from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
 from capturelint.project.definitions import (
     ClassInfo,

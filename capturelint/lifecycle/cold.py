@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from capturelint.lifecycle import around
 from capturelint.lifecycle.wrapped import Kind, WrappedCallables
 from capturelint.model import Confidence
-from capturelint.passes.base import Hazard
+from capturelint.passes.hazard import Hazard
 from capturelint.passes.run import UnitHazards
 from capturelint.passes.unit import Support, Unit, characters
 from capturelint.project.definitions import FunctionInfo, dotted_name, keyword_value, last_name, walk_all

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from capturelint.model import Confidence
-from capturelint.passes.base import Hazard
+from capturelint.passes.hazard import Hazard
 from capturelint.passes.run import UnitHazards
 from capturelint.passes.unit import Support, Unit, characters
 from capturelint.project.module import Module

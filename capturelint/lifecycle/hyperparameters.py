@@ -12,7 +12,7 @@ from capturelint.lifecycle import around, parameter_groups
 from capturelint.lifecycle.around import Surroundings
 from capturelint.lifecycle.optimizers import CapturedStep
 from capturelint.model import Confidence, Related
-from capturelint.passes.base import Hazard
+from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
 from capturelint.project.definitions import FunctionInfo, dotted_name
 from capturelint.project.module import Module

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from capturelint.lifecycle.wrapped import GRAPHED, Kind, WrappedCallables
 from capturelint.model import Confidence
-from capturelint.passes.base import Hazard
+from capturelint.passes.hazard import Hazard
 from capturelint.passes.run import UnitHazards
 from capturelint.passes.unit import Support, Unit, characters
 from capturelint.project.definitions import children

@@ -14,7 +14,7 @@ from capturelint.findings import Around
 from capturelint.lifecycle import around, parameter_groups
 from capturelint.lifecycle.keywords import with_keyword
 from capturelint.model import Applicability, Confidence, Fix, Related
-from capturelint.passes.base import Hazard
+from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
 from capturelint.project.module import Module
 from capturelint.reach import Reach

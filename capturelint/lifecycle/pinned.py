@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from capturelint.findings import Around
 from capturelint.lifecycle import around
 from capturelint.model import Confidence
-from capturelint.passes.base import Hazard
+from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
 from capturelint.project.definitions import last_name, store_targets
 from capturelint.reach import Reach

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from capturelint.findings import Around
 from capturelint.lifecycle import around
 from capturelint.model import Related
-from capturelint.passes.base import Hazard
+from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
 from capturelint.reach import Reach
 from capturelint.values.domain import Instance, options

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from capturelint.findings import Around
 from capturelint.lifecycle import around
 from capturelint.model import Confidence, Related, Span
-from capturelint.passes.base import Hazard
+from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
 from capturelint.project.definitions import FunctionInfo, last_name, walk_own
 from capturelint.project.module import Module

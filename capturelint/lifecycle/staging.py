@@ -16,7 +16,7 @@ from capturelint.lifecycle import around
 from capturelint.lifecycle.life import Life, Lives, Replay
 from capturelint.lifecycle.places import Origins, Place
 from capturelint.model import Confidence, Related
-from capturelint.passes.base import Hazard
+from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
 from capturelint.project.definitions import CHILDLESS, FunctionInfo, children, contains, last_name, walk_all, walk_own
 from capturelint.project.module import Module

@@ -8,7 +8,7 @@ from capturelint.findings import Around
 from capturelint.lifecycle import around
 from capturelint.lifecycle.life import Life
 from capturelint.model import Confidence, Consequence, Fix, Related
-from capturelint.passes.base import Hazard
+from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
 from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module

@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import libcst as cst
 from libcst import BatchableCSTVisitor
 
-from capturelint.model import Consequence, Fix, Related, Span
+from capturelint.model import Fix, Related, Span
+from capturelint.passes.hazard import Hazard as Hazard
 from capturelint.passes.unit import Facts, Support
 from capturelint.values.facts import Effect
-
-
-@dataclass(frozen=True, slots=True)
-class Hazard:
-    """What a pass reports: a rule broken at a span, in some contexts."""
-
-    rule: str
-    span: Span
-    message: str
-    label: str
-    support: Support
-    help: str | None = None
-    related: tuple[Related, ...] = ()
-    fix: Fix | None = None
-    #: where it is another one than the rule's
-    consequence: Consequence | None = None
 
 
 class CapturePass(BatchableCSTVisitor):

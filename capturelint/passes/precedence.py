@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from capturelint.passes.base import Hazard
+    from capturelint.passes.hazard import Hazard
 
 #: a rule, and those that say the same thing more precisely where they report the same span
 _GIVES_WAY = {

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
 from capturelint.project.module import Module
 from capturelint.regions.declaration import Declaration
-from capturelint.regions.managers import BEGINS, ENDS, begins
+from capturelint.regions.managers import ENDS, begins
+from capturelint.regions.needles import BEGIN_END, BEGINS
 from capturelint.source.prefilter import mentions_any
 from capturelint.values.domain import Function, Instance, options
 from capturelint.values.engine import Engine
 
 _MAX_FILES = 40
-NEEDLES = tuple(name.encode() for name in BEGINS)
 
 
 def find(engine: Engine, module: Module) -> Iterator[Declaration]:
@@ -53,7 +53,7 @@ def _in_block(
 def find_split(engine: Engine) -> Iterator[Declaration]:
     """``x.begin()`` ... ``x.end()`` where two methods of the project's own class begin and end the capture."""
     for file in engine.project.files:
-        if not mentions_any(engine.project.content(file), NEEDLES):
+        if not mentions_any(engine.project.content(file), BEGIN_END):
             continue
         module = engine.project.module_at(file.path)
         for cls in module.classes.values() if module is not None else ():

@@ -23,7 +23,6 @@ from capturelint.values.domain import (
 from capturelint.values.engine import Engine
 from capturelint.values.frame import Arguments
 
-NEEDLES = (b"reduce-overhead", b"max-autotune", b"triton.cudagraphs")
 _MODES = ("reduce-overhead", "max-autotune")
 KIND = "torch.compile"
 

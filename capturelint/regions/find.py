@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from capturelint.project.module import Module
-from capturelint.regions import begin_end, compiled, configured, graph_context, graphed_callables, managers, marked
+from capturelint.regions import (
+    begin_end,
+    compiled,
+    configured,
+    graph_context,
+    graphed_callables,
+    managers,
+    marked,
+    needles,
+)
 from capturelint.regions.declaration import Declaration
 from capturelint.source.files import SourceFile
 from capturelint.source.prefilter import mentions_any
@@ -15,11 +24,11 @@ from capturelint.values.engine import Engine
 Finder = Callable[[Engine, Module], Iterator[Declaration]]
 
 _FINDERS: tuple[tuple[tuple[bytes, ...], Finder], ...] = (
-    (graph_context.NEEDLES, graph_context.find),
-    (begin_end.NEEDLES, begin_end.find),
-    (graphed_callables.NEEDLES, graphed_callables.find),
-    (compiled.NEEDLES, compiled.find),
-    (marked.NEEDLES, marked.find),
+    (needles.GRAPH_CONTEXT, graph_context.find),
+    (needles.BEGIN_END, begin_end.find),
+    (needles.GRAPHED_CALLABLES, graphed_callables.find),
+    (needles.COMPILED, compiled.find),
+    (needles.MARKED, marked.find),
 )
 
 
@@ -56,7 +65,7 @@ def _seeds(engine: Engine, chosen: set[Path]) -> Iterator[tuple[Module, list[Fin
         if file.path not in chosen:
             continue
         data = engine.project.content(file)
-        finders = [find for needles, find in _FINDERS if mentions_any(data, needles)]
+        finders = [find for words, find in _FINDERS if mentions_any(data, words)]
         module = engine.project.module_at(file.path) if finders else None
         if module is not None:
             yield module, finders
@@ -66,7 +75,7 @@ def _capturing_names(engine: Engine) -> set[str]:
     """Context managers by which the project (or its config) begins captures."""
     names = {word.rpartition(".")[2] for word in engine.vocabulary.starts_capture}
     for file in engine.project.files:
-        if mentions_any(engine.project.content(file), (*graph_context.NEEDLES, *begin_end.NEEDLES)):
+        if mentions_any(engine.project.content(file), (*needles.GRAPH_CONTEXT, *needles.BEGIN_END)):
             module = engine.project.module_at(file.path)
             if module is not None:
                 names.update(managers.names(engine, module))

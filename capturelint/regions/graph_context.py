@@ -11,9 +11,6 @@ from capturelint.regions.declaration import Declaration
 from capturelint.regions.managers import captures, is_graph, managers_begin
 from capturelint.values.engine import Engine
 
-#: how a file may come by the class: as a module's attribute, or imported from ``torch.cuda``, alone or in a list
-NEEDLES = (b".graph", b"import graph", b"cuda import")
-
 
 def find(engine: Engine, module: Module, words: Collection[str] = ()) -> Iterator[Declaration]:
     """The blocks of one module; ``words`` are the names of the project's own capturing context managers."""

@@ -13,7 +13,6 @@ from capturelint.values.domain import Device, External, Sequence, Tensor, Value,
 from capturelint.values.engine import Engine
 from capturelint.values.frame import Arguments
 
-NEEDLES = (b"make_graphed_callables",)
 _NAME = "make_graphed_callables"
 
 

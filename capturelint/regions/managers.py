@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from capturelint.model import Frame
 from capturelint.project.definitions import FunctionInfo, last_name, walk_own
 from capturelint.project.module import Module
+from capturelint.regions.needles import BEGINS as BEGINS
 from capturelint.values.contexts import names_of
 from capturelint.values.domain import ExternalInstance, Function, Instance, Value, options
 from capturelint.values.engine import Engine
@@ -15,8 +16,7 @@ from capturelint.values.hierarchy import find_method
 
 #: context managers that begin a capture on entry and end it on exit
 GRAPH_CONTEXTS = frozenset({"torch.cuda.graph", "torch.xpu.graph", "torch.npu.graph", "torch_npu.npu.graph"})
-#: calls that begin and end a capture
-BEGINS = ("capture_begin", "cudaStreamBeginCapture", "cudaStreamBeginCaptureToGraph", "begin_da_body_capture")
+#: calls that end a capture
 ENDS = ("capture_end", "cudaStreamEndCapture", "end_da_body_capture")
 _MAX_HELPERS = 3
 

@@ -14,7 +14,6 @@ from capturelint.regions.declaration import Declaration
 from capturelint.values.domain import Function
 from capturelint.values.engine import Engine
 
-NEEDLES = (b"capture_region", b"capturelint: region", b"capturelint:region")
 _COMMENT = re.compile(r"#\s*capturelint:\s*region\b")
 
 

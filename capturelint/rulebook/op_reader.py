@@ -59,32 +59,34 @@ class Group:
     random: bool
 
 
+def parse_ops(path: Path) -> dict[str, Any]:
+    """What the YAML of one file holds."""
+    import yaml
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (OSError, UnicodeDecodeError) as error:
+        raise RulebookError(f"{path}: cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"line {mark.line + 1}: " if mark is not None else ""
+        raise RulebookError(f"{path}: {where}not valid YAML") from None
+    if not isinstance(data, dict):
+        raise RulebookError(f"{path}: must be a mapping")
+    return data
+
+
 class Reader:
     """Typed access to one file, with the position for messages."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, data: Mapping[str, Any]) -> None:
         self.path = path
-        self.data = self._parse()
+        self.data = data
         self._known("", self.data, SECTIONS)
         if self.data.get("version") != 1:
             raise self.error("version", "must be 1")
         self.text("source", self.data.get("source"))
-
-    def _parse(self) -> Mapping[str, Any]:
-        import yaml
-
-        try:
-            text = self.path.read_text(encoding="utf-8")
-            data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        except (OSError, UnicodeDecodeError) as error:
-            raise RulebookError(f"{self.path}: cannot be read: {error}") from None
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            where = f"line {mark.line + 1}: " if mark is not None else ""
-            raise RulebookError(f"{self.path}: {where}not valid YAML") from None
-        if not isinstance(data, dict):
-            raise RulebookError(f"{self.path}: must be a mapping")
-        return data
 
     def error(self, key: str, message: str) -> RulebookError:
         return RulebookError(f"{self.path}: {key}: {message}")

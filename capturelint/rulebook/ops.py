@@ -13,8 +13,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from capturelint.errors import RulebookError
+from capturelint.rulebook.compiled import read_all
 from capturelint.rulebook.location import rules_directory
-from capturelint.rulebook.op_reader import Entry, Group, Reader
+from capturelint.rulebook.op_reader import Entry, Group, Reader, parse_ops
 from capturelint.rulebook.op_spec import (
     ALWAYS,
     Condition,
@@ -238,6 +239,6 @@ def _load(directory: Path) -> OpTable:
     paths = sorted(directory.glob("*.yaml"))
     if not paths:
         raise RulebookError(f"{directory}: no operator tables (*.yaml)")
-    for path in paths:
-        table.add(Reader(path))
+    for reader in read_all(paths, parse_ops, Reader):
+        table.add(reader)
     return table

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from capturelint.errors import RulebookError, UsageError
+from capturelint.rulebook.compiled import read_all
 from capturelint.rulebook.location import rules_directory
 
 _LISTS = (
@@ -66,7 +67,7 @@ class Preset:
 def load_presets(directory: Path | None = None) -> Mapping[str, Preset]:
     """The presets that come with capturelint, by name. Raises RulebookError."""
     folder = (directory or rules_directory()) / "presets"
-    found = [read_preset(path) for path in sorted(folder.glob("*.yaml"))]
+    found = read_all(sorted(folder.glob("*.yaml")), parse_preset, _preset)
     return {preset.name: preset for preset in found}
 
 
@@ -89,6 +90,11 @@ def choose(names: Iterable[str], root: Path) -> list[Preset]:
 
 def read_preset(path: Path) -> Preset:
     """Reads and checks one preset file. Raises RulebookError that names file and key."""
+    return _preset(path, parse_preset(path))
+
+
+def parse_preset(path: Path) -> dict[str, Any]:
+    """What the YAML of one preset file holds."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -101,6 +107,10 @@ def read_preset(path: Path) -> Preset:
         raise RulebookError(f"{path.name}: {where}{said}") from error
     if not isinstance(data, dict):
         raise RulebookError(f"{path.name}: should be a mapping")
+    return data
+
+
+def _preset(path: Path, data: Mapping[str, Any]) -> Preset:
     unknown = [key for key in data if key not in _KEYS]
     if unknown:
         raise RulebookError(f"{path.name}: {unknown[0]}: unknown key; there are {', '.join(_KEYS)}")

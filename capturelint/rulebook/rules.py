@@ -12,9 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 from capturelint.errors import RulebookError, UsageError
 from capturelint.model import Consequence, Severity
+from capturelint.rulebook.compiled import read_all
 from capturelint.rulebook.entries import Entries, parse, split
 from capturelint.rulebook.location import rules_directory
 from capturelint.suggest import did_you_mean
@@ -173,19 +175,23 @@ def load_rulebook(directory: Path | None = None) -> Rulebook:
 def _load(directory: Path) -> Rulebook:
     rules: dict[str, Rule] = {}
     names: dict[str, Path] = {}
-    for path in sorted(directory.glob("CG*.yaml")):
-        rule = _read_facts(path)
+    for rule in read_all(sorted(directory.glob("CG*.yaml")), parse_facts, _read_facts):
         if rule.name in names:
-            raise RulebookError(f"{path}: name: {rule.name!r} is already taken by {names[rule.name].name}")
-        names[rule.name] = path
+            raise RulebookError(f"{rule.source}: name: {rule.name!r} is already taken by {names[rule.name].name}")
+        names[rule.name] = rule.source
         rules[rule.code] = rule
     if not rules:
         raise RulebookError(f"{directory}: holds no rule files (CG*.yaml)")
     return Rulebook(rules)
 
 
-def _read_facts(path: Path) -> Rule:
-    entries = Entries(path, parse(path, split(path, HEADINGS[0])[0], FACTS))
+def parse_facts(path: Path) -> dict[str, Any]:
+    """What the YAML before the page holds."""
+    return parse(path, split(path, HEADINGS[0])[0], FACTS)
+
+
+def _read_facts(path: Path, data: Mapping[str, Any]) -> Rule:
+    entries = Entries(path, data)
     code = entries.text("code", _CODE, "must look like CG101")
     if code != path.stem:
         raise entries.error("code", f"{code} is not the file's name")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from capturelint.model import Confidence, Related
-from capturelint.passes.base import Hazard
+from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support, characters
 from capturelint.streams.keys import Key
 from capturelint.streams.state import Spot, State

@@ -10,7 +10,7 @@ from capturelint.findings import Around
 from capturelint.lifecycle import around
 from capturelint.lifecycle.setup.points import Callers, Path, Point, value_at
 from capturelint.model import Confidence, Related
-from capturelint.passes.base import Hazard
+from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
 from capturelint.project.definitions import last_name
 from capturelint.reach import Reach
