@@ -105,7 +105,7 @@ def _without_regions(
     from capturelint import findings
 
     with watch.stage("findings"):
-        found = findings.suppressed(rulebook, codes, [], chosen, project, options)
+        found = findings.suppressed(rulebook, codes, [], set(), chosen, project, options)
         _parse_rest(project, chosen, options)
     narrow = _only_directories(options) and len(chosen) < len(project.files)
     return CheckResult(
@@ -159,14 +159,14 @@ def _analyse(
         around = _lifecycle(engine, reaches, codes, options.config)
     with watch.stage("findings"):
         found, hidden = findings.build(rulebook, codes, hazards, around, reaches, options)
-        found = findings.suppressed(rulebook, codes, found, chosen, project, options)
+        found = findings.suppressed(rulebook, codes, found, hidden, chosen, project, options)
     _parse_rest(project, chosen, options)
     return CheckResult(
         findings=tuple(sorted(found, key=lambda finding: finding.sort_key)),
         regions=tuple(sorted((reach.region() for reach in reaches), key=lambda region: region.sort_key)),
         diagnostics=_diagnostics(project, chosen),
         files=len(chosen),
-        hidden=hidden,
+        hidden=len(hidden),
         notes=_notes(declarations, options.config) if searched is project.files else (),
         timings=watch.seconds,
         behind=Evidence(engine, reaches),

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capturelint.errors import ConfigError, UsageError
+from capturelint.comments import about_comments
+from capturelint.errors import ConfigError
 from capturelint.fingerprint import fingerprint
 from capturelint.model import Confidence, Consequence, Finding, RegionRef, Severity, Span, Suppression
 from capturelint.rulebook import Rule, Rulebook
+from capturelint.source.prefilter import mentions_any
 from capturelint.source.suppressions import SuppressionSet, parse_suppressions
 
 if TYPE_CHECKING:
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
     from capturelint.reach import Reach
     from capturelint.source.files import SourceFile
     from capturelint.values.facts import Context
+
+
+#: a rule, a path and a span: there is one finding for each
+Place = tuple[str, str, Span]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +57,10 @@ def build(
     around: Iterable[Around],
     reaches: list[Reach],
     options: CheckOptions,
-) -> tuple[list[Finding], int]:
-    """One finding a rule and span, with every region that it is reached from; and how many are not sure enough."""
-    hidden: set[tuple[str, str, Span]] = set()
-    found: dict[tuple[str, str, Span], Finding] = {}
+) -> tuple[list[Finding], set[Place]]:
+    """One finding a rule and span, with every region that it is reached from; and those that are not sure enough."""
+    hidden: set[Place] = set()
+    found: dict[Place, Finding] = {}
     for each in units:
         for hazard in each.hazards:
             rule = rulebook.rules.get(hazard.rule)
@@ -78,10 +84,10 @@ def build(
                           each_around.hazard.support.confidence, each_around.scope))  # fmt: skip
     modules = {each.unit.module.display: each.unit.module for each in units}
     modules |= {each.module.display: each.module for each in around}
-    return _with_fingerprints(list(found.values()), modules), len(hidden)
+    return _with_fingerprints(list(found.values()), modules), hidden
 
 
-def _add(found: dict[tuple[str, str, Span], Finding], finding: Finding) -> None:
+def _add(found: dict[Place, Finding], finding: Finding) -> None:
     key = (finding.rule, finding.path, finding.span)
     if key not in found:
         found[key] = finding
@@ -154,22 +160,13 @@ def _with_fingerprints(found: list[Finding], modules: dict[str, Module]) -> list
     result = []
     for finding in found:
         module = modules.get(finding.path)
-        text = _text(module, finding.span) if module is not None else ""
+        text = module.text_between(finding.span) if module is not None else ""
         key = (finding.rule, finding.path, finding.scope, "".join(text.split()))
         occurrence = seen.get(key, 0)
         seen[key] = occurrence + 1
         mark = fingerprint(finding.rule, finding.path, finding.scope, text, occurrence)
         result.append(replace(finding, fingerprint=mark))
     return result
-
-
-def _text(module: Module, span: Span) -> str:
-    lines = [module.line_text(line) for line in range(span.line, span.end_line + 1)]
-    if not lines:
-        return ""
-    lines[-1] = lines[-1][: span.end_column - 1]
-    lines[0] = lines[0][span.column - 1 :]
-    return "\n".join(lines)
 
 
 # -- suppressions ----------------------------------------------------------------------------------------------------
@@ -179,19 +176,22 @@ def suppressed(
     rulebook: Rulebook,
     codes: frozenset[str],
     found: list[Finding],
+    hidden: set[Place],
     chosen: list[SourceFile],
     project: Project,
     options: CheckOptions,
 ) -> list[Finding]:
-    """Marks findings that a comment or the config takes, and adds findings about the comments themselves."""
+    """Marks findings that a comment or the config takes, and adds findings about the comments themselves.
+
+    Takes those out of ``hidden`` that a comment covers: such a comment is in use.
+    """
     by_path: dict[str, list[Finding]] = {}
     for finding in found:
         by_path.setdefault(finding.path, []).append(finding)
     result: list[Finding] = []
     for file in chosen:
         ours = by_path.pop(file.display, [])
-        data = project.content(file)
-        if not ours and b"capturelint" not in data.lower():
+        if not ours and not mentions_any(project.content(file).lower(), _COMMENTED):
             continue
         module = project.module_at(file.path)
         if module is None:
@@ -199,10 +199,15 @@ def suppressed(
             continue
         comments = parse_suppressions(module.source)
         result.extend(_apply(comments, ours))
-        result.extend(_about_comments(rulebook, codes, comments, module))
+        hidden -= {place for place in hidden if place[1] == file.display and _covers(rulebook, comments, place)}
+        result.extend(about_comments(rulebook, codes, comments, module))
     for rest in by_path.values():
         result.extend(rest)
     return _ignored_by_path(rulebook, result, options)
+
+
+#: what a file says, in lower case, where there are comments or marks to look at
+_COMMENTED = (b"capturelint", b"capture_region", b"noqa")
 
 
 def _apply(comments: SuppressionSet, found: list[Finding]) -> Iterable[Finding]:
@@ -211,41 +216,9 @@ def _apply(comments: SuppressionSet, found: list[Finding]) -> Iterable[Finding]:
         yield finding if entry is None else replace(finding, suppressed=Suppression("comment", entry.reason))
 
 
-def _about_comments(
-    rulebook: Rulebook, codes: frozenset[str], comments: SuppressionSet, module: Module
-) -> Iterable[Finding]:
-    for entry in comments.entries:
-        for selector in entry.codes:
-            try:
-                rulebook.resolve(selector)
-            except UsageError as error:
-                if "CG002" in codes:
-                    yield _about(rulebook.rules["CG002"], module, entry.span, str(error))
-    if "CG001" in codes:
-        for entry in comments.unused():
-            unused = [code for code in entry.unused_codes if _enabled(rulebook, codes, code)]
-            if unused:
-                yield _about(rulebook.rules["CG001"], module, entry.span, f"unused suppression of {', '.join(unused)}")
-    if "CG002" in codes:
-        for malformed in comments.malformed:
-            yield _about(rulebook.rules["CG002"], module, malformed.span, malformed.message)
-
-
-def _enabled(rulebook: Rulebook, codes: frozenset[str], selector: str) -> bool:
-    """A suppression of a rule that is switched off in this run is not called unused."""
-    try:
-        return rulebook.resolve(selector) <= codes
-    except UsageError:
-        return False
-
-
-def _about(rule: Rule, module: Module, span: Span, message: str) -> Finding:
-    text = _text(module, span)
-    return Finding(
-        rule=rule.code, name=rule.name, path=module.display, span=span, message=message, label="", help=rule.help,
-        severity=rule.severity, confidence=Confidence.CERTAIN, consequence=rule.consequence,
-        fingerprint=fingerprint(rule.code, module.display, "", text, 0),
-    )  # fmt: skip
+def _covers(rulebook: Rulebook, comments: SuppressionSet, place: Place) -> bool:
+    rule, _, span = place
+    return comments.match(rule, rulebook.rules[rule].name, span.line) is not None
 
 
 def _ignored_by_path(rulebook: Rulebook, found: list[Finding], options: CheckOptions) -> list[Finding]:

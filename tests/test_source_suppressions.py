@@ -97,8 +97,10 @@ def test_comment_on_a_decorator_covers_the_decorator() -> None:
     assert covered("@wrap(x)  # capturelint: ignore[CG101]\ndef f(x):\n    x.item()\n") == [1]
 
 
-def test_class_is_covered_in_its_header_alone() -> None:
-    assert covered("# capturelint: ignore[CG101]\n@wrap\nclass A:\n    b = x.item()\n") == [2, 3]
+def test_class_is_covered_whole() -> None:
+    source = "{0}@wrap\nclass A:{1}\n    b = x.item()\n\n    def f(x):\n        x.item()\na = x.item()\n"
+    assert covered(source.format("# capturelint: ignore[CG101]\n", "")) == [2, 3, 4, 5, 6, 7]
+    assert covered(source.format("", "  # capturelint: ignore[CG101]")) == [2, 3, 4, 5, 6]
 
 
 def test_comment_within_a_body_is_about_the_next_statement_there() -> None:
@@ -179,8 +181,9 @@ def test_the_narrowest_entry_is_used_first() -> None:
 )
 def test_noqa(comment: str, lines: list[int]) -> None:
     source = f"CG = x.item()  {comment}\n"
-    assert covered(source) == lines
-    assert parse_suppressions(source).unused() == []
+    found = parse_suppressions(source)
+    assert [line for line in (1, 2) if found.match("CG101", "host-scalar-read", line)] == lines
+    assert [entry.unused_codes for entry in found.unused()] == ([("CG102",)] if "CG102" in comment else [])
 
 
 def test_noqa_on_a_line_of_its_own_is_nothing() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from capturelint.errors import SourceError
+from capturelint.model import Span
 from capturelint.project.definitions import CHILDLESS, ClassInfo, FunctionInfo, children
 from capturelint.project.uses import Uses, find_uses
 from capturelint.source.decoding import decode
@@ -56,10 +57,24 @@ class Module:
     def display(self) -> str:
         return self.file.display
 
-    def line_text(self, line: int) -> str:
+    @property
+    def lines(self) -> list[str]:
         if self._lines is None:
             self._lines = self.source.split("\n")
-        return self._lines[line - 1] if 0 < line <= len(self._lines) else ""
+        return self._lines
+
+    def line_text(self, line: int) -> str:
+        lines = self.lines
+        return lines[line - 1] if 0 < line <= len(lines) else ""
+
+    def text_between(self, span: Span) -> str:
+        """The source text of a finding's span."""
+        lines = [self.line_text(line) for line in range(span.line, span.end_line + 1)]
+        if not lines:
+            return ""
+        lines[-1] = lines[-1][: span.end_column - 1]
+        lines[0] = lines[0][span.column - 1 :]
+        return "\n".join(lines)
 
     def text_of(self, node: ast.AST) -> str:
         """The source text of a node, as ``ast.get_source_segment`` gives it, which splits the source at each call."""

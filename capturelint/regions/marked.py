@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from capturelint.project.definitions import FunctionInfo, last_name
+from capturelint.model import Span
+from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name
 from capturelint.project.module import Module
 from capturelint.regions.declaration import Declaration
+from capturelint.source.layout import Layout, Statement
 from capturelint.values.domain import Function
 from capturelint.values.engine import Engine
 
@@ -18,14 +19,14 @@ _COMMENT = re.compile(r"#\s*capturelint:\s*region\b")
 
 
 def find(engine: Engine, module: Module) -> Iterator[Declaration]:
-    commented = _commented_lines(module.source)
+    marks = _marks(module.source)
     for info in module.all_functions():
         if isinstance(info.node, ast.Lambda):
             continue
         marker = next((d for d in info.decorators if last_name(d) == _marker_name(module)), None)
         if marker is not None:
             yield _declare(engine, info, "capture_region", _inputs(marker))
-        elif commented and _is_commented(info, commented):
+        elif any(mark.is_about(info) for mark in marks):
             yield _declare(engine, info, "comment", {})
 
 
@@ -58,24 +59,52 @@ def _inputs(marker: ast.expr) -> dict[str, str]:
     return {}
 
 
-def _commented_lines(source: str) -> dict[int, bool]:
-    """Lines with the comment, and whether it stands alone on its line."""
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A comment that says that a function is captured, and the statement that it is about."""
+
+    span: Span
+    statement: Statement | None
+
+    def is_about(self, info: FunctionInfo) -> bool:
+        """Before the function, in its header, or beside one of its decorators."""
+        if self.statement is not None and self.statement.word == "def" and self.statement.first == info.line:
+            return True
+        first = min([info.line, *(decorator.lineno for decorator in info.decorators)])
+        return first <= self.span.line < info.line
+
+
+def _marks(source: str) -> list[_Mark]:
     if not _COMMENT.search(source):
-        return {}
-    found: dict[int, bool] = {}
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            if token.type == tokenize.COMMENT and _COMMENT.match(token.string):
-                found[token.start[0]] = token.line[: token.start[1]].strip() == ""
-    except (tokenize.TokenError, SyntaxError):
-        pass
-    return found
+        return []
+    layout = Layout(source)
+    found = ((comment, _COMMENT.search(comment.text)) for comment in layout.comments)
+    return [_Mark(comment.span(*match.span()), layout.target(comment)) for comment, match in found if match is not None]
 
 
-def _is_commented(info: FunctionInfo, lines: dict[int, bool]) -> bool:
-    """On a line of the header, or alone on the line above the ``def`` or its decorators."""
-    first = min([info.line, *(decorator.lineno for decorator in info.decorators)])
-    body = info.body[0].lineno if info.body else info.line
-    if any(first <= line < max(body, info.line + 1) for line in lines):
-        return True
-    return bool(lines.get(first - 1))
+def idle_comments(module: Module) -> Iterator[tuple[Span, str]]:
+    """Comments that are about no function and so mark nothing, with what to do about each."""
+    marks = _marks(module.source)
+    functions = [info for info in module.all_functions() if marks and not isinstance(info.node, ast.Lambda)]
+    for mark in marks:
+        if not any(mark.is_about(info) for info in functions):
+            yield mark.span, f"this comment marks no region: {_what_to_mark(mark.statement, module)}"
+
+
+def marked_classes(module: Module) -> Iterator[tuple[ast.expr, ClassInfo]]:
+    """Decorators that mark a class, which does nothing."""
+    for cls in module.classes.values():
+        for decorator in cls.node.decorator_list:
+            if last_name(decorator) == _marker_name(module):
+                yield decorator, cls
+
+
+def _what_to_mark(statement: Statement | None, module: Module) -> str:
+    if statement is None:
+        return "no function follows it"
+    if statement.word == "class":
+        return "it is about a class; mark the method that is captured"
+    lines = range(statement.first, statement.last + 1)
+    if any(re.search(r"\blambda\b", module.line_text(line)) for line in lines):
+        return "a lambda has no place for it; make it a function with `def`, and mark that"
+    return f"it is about `{statement.word}`, and only functions can be marked; put it on or above a `def`"

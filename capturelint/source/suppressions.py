@@ -2,26 +2,24 @@
 
 ``# capturelint: ignore[CG101, host-scalar-read] reason``
     at the end of a line covers the statement that the line belongs to, all its lines; on a line of its own it covers
-    the next statement. Of a compound statement (``if``, ``for``, ``with``, ``class``) that is the header alone. On, or
-    above, a ``def`` (and above its decorators) it covers the whole function.
+    the next statement. Of a compound statement (``if``, ``for``, ``with``) that is the header alone. On, or above, a
+    ``def`` or ``class`` (and above its decorators) it covers the whole function or class.
 ``# capturelint: file-ignore[CG1]``
     anywhere covers the file.
 ``# noqa: CG101``
-    at the end of a line is understood too, for CG codes; an unused one is not reported.
+    at the end of a line is understood too, for CG codes; others beside them are other linters' business.
 
 Selectors are codes, code prefixes and rule names. Only comments count: a string with such text suppresses nothing.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from capturelint.model import Span
+from capturelint.source.layout import Comment, Layout
 from capturelint.suggest import closest
 
 _DIRECTIVE = re.compile(
@@ -97,7 +95,7 @@ class SuppressionSet:
 
     def unused(self) -> list[SuppressionEntry]:
         """Entries with a selector that matched nothing (``unused_codes``), once every finding was matched."""
-        return [entry for entry in self.entries if entry.kind != "noqa" and entry.unused_codes]
+        return [entry for entry in self.entries if entry.unused_codes]
 
 
 def parse_suppressions(source: str) -> SuppressionSet:
@@ -106,7 +104,7 @@ def parse_suppressions(source: str) -> SuppressionSet:
         return SuppressionSet()
     entries: list[SuppressionEntry] = []
     malformed: list[MalformedSuppression] = []
-    layout = _Layout(source)
+    layout = Layout(source)
     for comment in layout.comments:
         for parsed in _parse_comment(comment, layout):
             if isinstance(parsed, SuppressionEntry):
@@ -120,22 +118,7 @@ def _selects(selector: str, code: str, name: str) -> bool:
     return selector == name or (_CODE.fullmatch(selector) is not None and code.startswith(selector))
 
 
-@dataclass(frozen=True, slots=True)
-class _Comment:
-    text: str
-    line: int
-    #: from 0, in characters
-    column: int
-    own_line: bool
-
-    def span(self, start: int, end: int) -> Span:
-        return Span(self.line, self.column + start + 1, self.line, self.column + end + 1)
-
-
-_Cover = tuple[int, int]
-
-
-def _parse_comment(comment: _Comment, layout: _Layout) -> Iterator[SuppressionEntry | MalformedSuppression]:
+def _parse_comment(comment: Comment, layout: Layout) -> Iterator[SuppressionEntry | MalformedSuppression]:
     for match in _DIRECTIVE.finditer(comment.text):
         span = comment.span(match.start(), match.start() + len(match.group().rstrip()))
         fault = _fault(match)
@@ -209,69 +192,3 @@ def _meant(word: str, list_text: str | None) -> str | None:
     if close is not None:
         return close
     return _IGNORE if list_text is not None or word.casefold() in _ELSEWHERE else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """One logical line: its first and last line, its first word (``async`` aside), and how deep it is indented."""
-
-    first: int
-    last: int
-    word: str
-    depth: int
-
-
-class _Layout:
-    """The comments and logical lines of a source, and which lines each comment is about."""
-
-    def __init__(self, source: str) -> None:
-        self.lines = source.split("\n")
-        self.comments: list[_Comment] = []
-        self._statements: list[_Statement] = []
-        with contextlib.suppress(tokenize.TokenError, SyntaxError):  # the parser reports what is wrong with the file
-            self._read(source)
-
-    def _read(self, source: str) -> None:
-        depth, first, word = 0, 0, ""
-        for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            line = token.start[0]
-            if token.type == tokenize.COMMENT:
-                self.comments.append(self._comment(token))
-            elif token.type == tokenize.INDENT:
-                depth += 1
-            elif token.type == tokenize.DEDENT:
-                depth -= 1
-            elif token.type == tokenize.NEWLINE:
-                self._statements.append(_Statement(first or line, line, word, depth))
-                first, word = 0, ""
-            elif token.type not in (tokenize.NL, tokenize.ENDMARKER):
-                first = first or line
-                word = token.string if word in ("", "async") else word
-
-    def _comment(self, token: tokenize.TokenInfo) -> _Comment:
-        line, column = token.start
-        return _Comment(token.string, line, column, own_line=not self.lines[line - 1][:column].strip())
-
-    def cover(self, comment: _Comment) -> _Cover:
-        """The lines of the statement that ``comment`` stands in or, on a line of its own between two, comes before."""
-        index = next((i for i, statement in enumerate(self._statements) if statement.last >= comment.line), None)
-        if index is None:
-            return comment.line, comment.line
-        statement = self._statements[index]
-        target = self._decorated(index) if comment.line < statement.first else index
-        if self._statements[target].word == "def":
-            return statement.first, self._end_of_block(target)
-        return statement.first, self._statements[target].last
-
-    def _decorated(self, index: int) -> int:
-        while self._statements[index].word == "@" and index + 1 < len(self._statements):
-            index += 1
-        return index
-
-    def _end_of_block(self, header: int) -> int:
-        last = self._statements[header].last
-        for statement in self._statements[header + 1 :]:
-            if statement.depth <= self._statements[header].depth:
-                break
-            last = statement.last
-        return last
