@@ -178,6 +178,20 @@ class Diagnostic:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a run as a whole went wrong, so that its reports for tools can say it.
+
+    ``kind`` is ``usage-error``, ``config-error``, ``rulebook-error`` or ``internal-error``; ``path`` and ``key`` are
+    those of the file that is to blame, where there is one.
+    """
+
+    kind: str
+    message: str
+    path: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReachedFunction:
     """A function that a region's code enters, and the call that enters it first."""
 
@@ -231,6 +245,8 @@ class CheckResult:
     files: int = 0
     #: findings below the wanted confidence, which are not in ``findings``
     hidden: int = 0
+    #: set when the run went wrong: then nothing else is
+    failure: Failure | None = None
     #: what the user should know about the run itself, one line each
     notes: tuple[str, ...] = ()
     #: seconds by stage, for ``--timings``

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from conftest import Ran, write_files
+from conftest import A_REGION, Cli, Core, Ran, write_files
 
 from capturelint import __version__
-from capturelint.cli.main import main
 from capturelint.cli.terminal import use_color
 from capturelint.errors import ConfigError, UsageError
 from capturelint.model import (
@@ -23,23 +20,13 @@ from capturelint.model import (
     Consequence,
     Diagnostic,
     Finding,
-    Frame,
-    ReachedFunction,
-    Region,
     RegionRef,
     Severity,
     Span,
-    UnresolvedCall,
 )
+from capturelint.report.formats import FORMATS
 
-REGION = Region(
-    "comment",
-    "a.py",
-    1,
-    "step",
-    (ReachedFunction("b.py", 1, "helper", Frame("a.py", 2, "step")),),
-    (UnresolvedCall("a.py", 3, 5, "plan()", "not defined in the project"),),
-)
+REGION = A_REGION
 FINDING = Finding(
     rule="CG101",
     name="host-scalar-read",
@@ -57,47 +44,6 @@ FINDING = Finding(
 SOURCE = "def step(x):  # capturelint: region\n    return x.item()\n"
 NOTHING = CheckResult(regions=(REGION,), files=2)
 ONE = replace(NOTHING, findings=(FINDING,), timings={"sources": 0.25, "reach": 1.5})
-
-
-@dataclass
-class Core:
-    """Stands in for ``check_paths``: returns ``result``, or raises it, and keeps what it was asked."""
-
-    result: CheckResult | BaseException = NOTHING
-    asked: list[object] = field(default_factory=list)
-
-    def __call__(self, options: object) -> CheckResult:
-        self.asked.append(options)
-        if isinstance(self.result, BaseException):
-            raise self.result
-        return self.result
-
-    def asked_for(self, name: str) -> Any:
-        return getattr(self.asked[-1], name)
-
-
-@pytest.fixture
-def core(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Core:
-    monkeypatch.chdir(tmp_path)
-    for name in ("NO_COLOR", "FORCE_COLOR", "CAPTURELINT_DEBUG"):
-        monkeypatch.delenv(name, raising=False)
-    write_files(tmp_path, {"a.py": SOURCE, "pyproject.toml": ""})
-    core = Core()
-    monkeypatch.setattr("capturelint.check.check_paths", core)
-    return core
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
-    def run(*arguments: str | Path) -> Ran:
-        status = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return Ran(status, captured.out, captured.err)
-
-    return run
-
-
-Cli = Callable[..., Ran]
 
 
 # check: reports
@@ -160,7 +106,7 @@ def test_files_get_no_colours(core: Core, cli: Cli, tmp_path: Path, monkeypatch:
     [
         (["--output", "json"], "--output json: should be FORMAT:FILE, such as json:report.json"),
         (["--output", "json:"], "--output json:: should be FORMAT:FILE, such as json:report.json"),
-        (["--output", "xml:a"], "--output xml:a: 'xml' is none of the formats text, json"),
+        (["--output", "xml:a"], f"--output xml:a: 'xml' is none of the formats {', '.join(FORMATS)}"),
         (
             ["--output", "json:no/a"],
             "--output json:no/a: cannot write no/a: its directory does not exist",
@@ -168,7 +114,7 @@ def test_files_get_no_colours(core: Core, cli: Cli, tmp_path: Path, monkeypatch:
         (["--output", "json:."], "--output json:.: cannot write .: is a directory"),
         (["--output", "json:a", "--output", "text:a"], "two reports go to a"),
         (["--format", "text", "--output", "json:-"], "two reports go to stdout"),
-        (["--format", "xml"], "Invalid value for '--format': 'xml' is not one of 'text', 'json'."),
+        (["--format", "xml"], f"Invalid value for '--format': 'xml' is not one of {', '.join(map(repr, FORMATS))}."),
         (["--jobs", "0"], "Invalid value for '--jobs' / '-j': 0 is not in the range x>=1."),
     ],
 )
@@ -189,7 +135,7 @@ def test_report_that_cannot_be_written(core: Core, cli: Cli, monkeypatch: pytest
     def refuse(*arguments: object, **options: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "write_text", refuse)
+    monkeypatch.setattr("capturelint.cli.output.write_atomically", refuse)
     ran = cli("check", "--output", "json:report.json")
     assert (ran.status, ran.err) == (2, "error: cannot write report.json: Permission denied\n")
 
@@ -256,7 +202,7 @@ def test_explicit_configuration(core: Core, cli: Cli, tmp_path: Path) -> None:
 )
 def test_wrong_configuration(core: Core, cli: Cli, tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "capturelint.toml").write_text(text)
-    assert cli("check", "--format", "json") == Ran(2, "", f"error: {message}\n")
+    assert cli("check") == Ran(2, "", f"error: {message}\n")
 
 
 # check: exit status and messages
@@ -363,7 +309,7 @@ def test_no_files(core: Core, cli: Cli, tmp_path: Path) -> None:
 )
 def test_errors_are_one_line(core: Core, cli: Cli, error: BaseException, status: int, message: str) -> None:
     core.result = error
-    assert cli("check", "--format", "json") == Ran(status, "", message + "\n" if message else "")
+    assert cli("check") == Ran(status, "", message + "\n" if message else "")
 
 
 def test_internal_error(core: Core, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,6 +156,7 @@ def test_a_report_in_full() -> None:
             }
         ],
         "diagnostics": [{"path": "b.py", "line": 3, "message": f"invalid syntax (read as Python {PYTHON})"}],
+        "errors": [],
         "summary": {"files": 120, "regions": 1, "findings": 1, "suppressed": 1, "hidden": 3},
     }
 
@@ -181,6 +182,7 @@ def test_nothing_found() -> None:
         "findings": [],
         "regions": [],
         "diagnostics": [],
+        "errors": [],
         "summary": {"files": 0, "regions": 0, "findings": 0, "suppressed": 0, "hidden": 0},
     }
 

@@ -18,7 +18,7 @@ from capturelint.model import (
     Verdict,
     VerdictStatus,
 )
-from capturelint.report.outcome import exit_status
+from capturelint.report.outcome import Gate
 
 FINDING = Finding(
     rule="CG101",
@@ -41,7 +41,8 @@ def status(
     exit_zero: bool = False,
     only_confirmed: bool = False,
 ) -> int:
-    return exit_status(CheckResult(findings=findings), fail_on, min_confidence, exit_zero, only_confirmed)
+    gate = Gate(fail_on, min_confidence, only_confirmed, exit_zero=exit_zero)
+    return gate.exit_status(CheckResult(findings=findings))
 
 
 def with_verdict(verdict: VerdictStatus) -> Finding:
@@ -92,14 +93,14 @@ def test_a_finding_without_verdict_is_not_confirmed() -> None:
 
 def test_diagnostics_fail() -> None:
     result = CheckResult(diagnostics=(Diagnostic("a.py", 1, "invalid syntax"),))
-    assert exit_status(result, Severity.ERROR, Confidence.LIKELY, exit_zero=False) == 1
-    assert exit_status(result, Severity.ERROR, Confidence.LIKELY, exit_zero=True) == 0
+    assert Gate().exit_status(result) == 1
+    assert Gate(exit_zero=True).exit_status(result) == 0
 
 
 def test_required_regions() -> None:
     none, some = CheckResult(), CheckResult(regions=(Region("comment", "a.py", 1, "f"),))
-    assert exit_status(none, Severity.ERROR, Confidence.LIKELY, exit_zero=False, require_regions=True) == 1
-    assert exit_status(some, Severity.ERROR, Confidence.LIKELY, exit_zero=False, require_regions=True) == 0
+    assert Gate(require_regions=True).exit_status(none) == 1
+    assert Gate(require_regions=True).exit_status(some) == 0
 
 
 def test_fingerprint_ignores_layout_only() -> None:

@@ -26,6 +26,7 @@ from capturelint.model import (
     VerdictStatus,
 )
 from capturelint.report.frame import display_width, shorten, underline
+from capturelint.report.options import ReportOptions
 from capturelint.report.regions_text import render_regions
 from capturelint.report.text import render_text
 
@@ -67,7 +68,7 @@ def read_line(path: str, line: int) -> str | None:
 
 def render(*findings: Finding, read: Callable[[str, int], str | None] = read_line, **options: bool | int) -> str:
     result = CheckResult(findings=findings, regions=(Region("torch.cuda.graph", "a.py", 1, "f"),), files=12)
-    return render_text(result, read_line=read, **options)  # type: ignore[arg-type]
+    return render_text(result, ReportOptions(read, **options))  # type: ignore[arg-type]
 
 
 def test_a_finding_in_full() -> None:
@@ -171,7 +172,7 @@ def test_diagnostics() -> None:
         Diagnostic("c.py", 9, "internal error: KeyError: 'x'"),
     )
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    assert render_text(CheckResult(diagnostics=found, files=6), read_line=read_line) == (
+    assert render_text(CheckResult(diagnostics=found, files=6), ReportOptions(read_line)) == (
         "a.py:1:1: error CG000 unreadable-file  cannot be read: Permission denied\n"
         f"b.py:3:1: error CG000 syntax-error  invalid syntax (read as Python {python})\n"
         "c.py:9:1: error CG000 internal-error  internal error: KeyError: 'x'\n"
@@ -184,14 +185,14 @@ def test_diagnostics() -> None:
 
 def test_a_file_that_could_not_be_checked_is_not_counted_as_checked() -> None:
     result = CheckResult(diagnostics=(Diagnostic("b.py", 3, "invalid syntax"), Diagnostic("b.py", 4, "x")), files=1)
-    assert render_text(result, read_line=read_line).endswith(
+    assert render_text(result, ReportOptions(read_line)).endswith(
         "\n0 errors, 0 warnings (0 files checked, 0 regions); 1 file could not be checked\n"
     )
 
 
 def test_hidden_findings_are_counted() -> None:
     result = CheckResult(findings=(FINDING,), files=1, hidden=1)
-    assert render_text(result, read_line=read_line).endswith(
+    assert render_text(result, ReportOptions(read_line)).endswith(
         "\n1 error, 0 warnings (1 file checked, 0 regions);"
         " 1 possible finding hidden (--min-confidence possible shows them)\n"
     )

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from capturelint.cli import options
 from capturelint.cli.notes import write_notes
-from capturelint.cli.output import note, parse_destinations, write_reports
+from capturelint.cli.output import Reports, note, parse_destinations
 from capturelint.cli.process import keep_until_exit
 from capturelint.cli.verifying import harness_options, run_verifier, write_verifier_notes
 from capturelint.errors import UsageError
-from capturelint.model import Confidence, Severity
-from capturelint.report.formats import FORMATS, ReportOptions
+from capturelint.model import CheckResult, Confidence, Severity
+from capturelint.report.options import ReportOptions
+from capturelint.report.outcome import Gate
+
+if TYPE_CHECKING:
+    from capturelint.check import CheckOptions
+    from capturelint.verifier.run import Verified
 
 
 @click.command("check")
 @options.paths_argument
-@click.option("--format", "stdout_format", type=click.Choice(list(FORMATS)), help="Format of the report on stdout.")
-@click.option(
-    "--output", "outputs", metavar="FORMAT:FILE", multiple=True, help="Write one more report; - is stdout. Repeatable."
-)
+@options.format_option
+@options.output_option
 @options.rule_list_option("--select", "Check only these rules: codes, prefixes or names, comma separated.")
 @options.rule_list_option("--ignore", "Leave out these rules.", may_be_empty=True)
 @click.option(
@@ -35,6 +39,7 @@ from capturelint.report.formats import FORMATS, ReportOptions
     help="Exit with 1 for findings at least this severe.  [default: error]",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even when there are findings.")
+@click.option("--statistics", is_flag=True, help="Show how many findings each rule has, in the place of the findings.")
 @options.require_regions_option
 @options.config_option
 @options.force_exclude_option
@@ -58,6 +63,7 @@ def command(
     min_confidence: str | None,
     fail_on: str | None,
     exit_zero: bool,
+    statistics: bool,
     require_regions: bool,
     config_file: Path | None,
     force_exclude: bool,
@@ -81,58 +87,64 @@ def command(
     could not be checked, 2 when the run itself went wrong.
     """
     from capturelint.check import check_paths
-    from capturelint.report.outcome import exit_status
     from capturelint.source.lines import LineReader
 
-    if verify_on_gpu and verify_if_possible:
-        raise UsageError("--verify-on-gpu and --verify-if-possible differ where there is no GPU: give one of them")
-    if only_confirmed and not (verify_on_gpu or verify_if_possible):
-        raise UsageError("--only-confirmed needs --verify-on-gpu or --verify-if-possible, which confirm findings")
-    destinations = parse_destinations(stdout_format, outputs)
-    run = options.check_options(
-        paths,
-        config_file=config_file,
-        select=select,
-        ignore=ignore,
-        min_confidence=min_confidence,
-        force_exclude=force_exclude,
-        jobs=jobs,
-    )
-    result = check_paths(run)
-    keep_until_exit(result)
-    verified = None
-    if verify_on_gpu or verify_if_possible:
-        from capturelint.verifier.parent import NoGpu
-
-        try:
-            verified = run_verifier(
+    with Reports(parse_destinations(stdout_format, outputs, statistics), color) as reports:
+        if verify_on_gpu and verify_if_possible:
+            raise UsageError("--verify-on-gpu and --verify-if-possible differ where there is no GPU: give one of them")
+        if only_confirmed and not (verify_on_gpu or verify_if_possible):
+            raise UsageError("--only-confirmed needs --verify-on-gpu or --verify-if-possible, which confirm findings")
+        run = options.check_options(
+            paths,
+            config_file=config_file,
+            select=select,
+            ignore=ignore,
+            min_confidence=min_confidence,
+            force_exclude=force_exclude,
+            jobs=jobs,
+        )
+        result = check_paths(run)
+        keep_until_exit(result)
+        verified = None
+        if verify_on_gpu or verify_if_possible:
+            verified = _verified(
                 result,
                 run,
                 harness_files,
                 time_limit=time_limit,
                 workers=workers,
                 memory_limit=memory_limit,
-                only_findings=True,
                 quiet=quiet,
+                if_possible=verify_if_possible,
             )
-            result = verified.result
-        except NoGpu as error:
-            if not verify_if_possible:
-                raise
-            note(f"not verified: {error}")
-    required = require_regions or run.config.require_regions
-    write_reports(result, destinations, ReportOptions(LineReader(), verbose=verbose, quiet=quiet), color)
-    write_notes(result, paths, required=required, quiet=quiet, config_notes=run.config.notes)
+            result = verified.result if verified is not None else result
+        gate = Gate(
+            fail_on=Severity(fail_on) if fail_on else run.config.fail_on,
+            min_confidence=run.min_confidence,
+            only_confirmed=only_confirmed,
+            require_regions=require_regions or run.config.require_regions,
+            exit_zero=exit_zero,
+        )
+        reports.write(result, ReportOptions(LineReader(), verbose=verbose, quiet=quiet, gate=gate))
+    write_notes(result, paths, required=gate.require_regions, quiet=quiet, config_notes=run.config.notes)
     if verified is not None:
         write_verifier_notes(verified, quiet=quiet)
     if timings:
         for stage, seconds in result.timings.items():
             note(f"{stage:<12} {seconds:8.3f} s")
-    return exit_status(
-        result,
-        Severity(fail_on) if fail_on else run.config.fail_on,
-        run.min_confidence,
-        exit_zero,
-        only_confirmed,
-        require_regions=required,
-    )
+    return gate.exit_status(result)
+
+
+def _verified(
+    result: CheckResult, run: CheckOptions, harness_files: tuple[Path, ...], *, if_possible: bool, **limits: Any
+) -> Verified | None:
+    """The regions with findings run; None where there is no GPU and that is no error."""
+    from capturelint.verifier.parent import NoGpu
+
+    try:
+        return run_verifier(result, run, harness_files, only_findings=True, **limits)
+    except NoGpu as error:
+        if not if_possible:
+            raise
+        note(f"not verified: {error}")
+        return None

@@ -12,7 +12,8 @@ from typing import Any
 import click
 
 from capturelint.cli.streams import flush_stdout, forget, stdout_fault, write_stderr
-from capturelint.errors import CaptureLintError
+from capturelint.errors import CaptureLintError, ConfigError, RulebookError
+from capturelint.model import Failure
 from capturelint.report.outcome import WENT_WRONG
 
 DEBUG_VARIABLE = "CAPTURELINT_DEBUG"
@@ -57,6 +58,22 @@ def guarded(run: Callable[[], Any]) -> int:
     return int(status or 0)
 
 
+def failure_of(error: BaseException) -> Failure | None:
+    """What reports for tools say about an error; None for one that is no fault of the run, such as an interrupt."""
+    message = " ".join(str(error).split())
+    if isinstance(error, ConfigError):
+        return Failure("config-error", message, error.source or None, error.key or None)
+    if isinstance(error, CaptureLintError):
+        return Failure("rulebook-error" if isinstance(error, RulebookError) else "usage-error", message)
+    if isinstance(error, BrokenPipeError) or not isinstance(error, Exception):
+        return None
+    if isinstance(error, click.ClickException):
+        return Failure("usage-error", error.format_message())
+    if isinstance(error, (click.exceptions.Exit, click.Abort)):
+        return None
+    return Failure("internal-error", _internal(error))
+
+
 def _directory_is_gone() -> bool:
     try:
         Path.cwd()
@@ -84,7 +101,11 @@ def _went_wrong(error: CaptureLintError) -> None:
 def _internal_error(error: Exception) -> None:
     if os.environ.get(DEBUG_VARIABLE) == "1":
         traceback.print_exception(error)
-    _say(
-        f"internal error: {type(error).__name__}: {error}; this is a bug in capturelint: please report it"
+    _say(f"internal error: {_internal(error)}")
+
+
+def _internal(error: Exception) -> str:
+    return (
+        f"{type(error).__name__}: {' '.join(str(error).split())}; this is a bug in capturelint: please report it"
         f" with the traceback that {DEBUG_VARIABLE}=1 shows"
     )

@@ -11,6 +11,7 @@ import click
 from capturelint.cli.terminal import COLOR_CHOICES
 from capturelint.errors import UsageError
 from capturelint.model import Confidence
+from capturelint.report.formats import FORMATS
 
 if TYPE_CHECKING:
     from capturelint.check import CheckOptions
@@ -70,6 +71,14 @@ jobs_option = click.option(
     metavar="N",
     type=click.IntRange(min=1),
     help="Use N processes.  [default: as many as there are cores]",
+)
+
+
+format_option = click.option(
+    "--format", "stdout_format", type=click.Choice(list(FORMATS)), help="Format of the report on stdout."
+)
+output_option = click.option(
+    "--output", "outputs", metavar="FORMAT:FILE", multiple=True, help="Write one more report; - is stdout. Repeatable."
 )
 
 

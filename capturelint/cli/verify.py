@@ -9,22 +9,20 @@ import click
 
 from capturelint.cli import options
 from capturelint.cli.notes import write_notes
-from capturelint.cli.output import note, parse_destinations, write_reports
+from capturelint.cli.output import Reports, note, parse_destinations
 from capturelint.cli.streams import write_stdout
 from capturelint.cli.verifying import harness_options, run_verifier, write_verifier_notes
 from capturelint.errors import UsageError
-from capturelint.model import Severity
-from capturelint.report.formats import FORMATS, ReportOptions
+from capturelint.report.options import ReportOptions
+from capturelint.report.outcome import Gate
 
 
 @click.command("verify")
 @options.paths_argument
 @click.option("--init", "init", is_flag=True, help="Write a harness file for the regions found, and run nothing.")
 @harness_options
-@click.option("--format", "stdout_format", type=click.Choice(list(FORMATS)), help="Format of the report on stdout.")
-@click.option(
-    "--output", "outputs", metavar="FORMAT:FILE", multiple=True, help="Write one more report; - is stdout. Repeatable."
-)
+@options.format_option
+@options.output_option
 @click.option("--only-confirmed", is_flag=True, help="Fail for confirmed findings alone.")
 @click.option(
     "--outcomes", metavar="FILE", type=click.Path(path_type=Path), help="Write what each region gave, as JSON."
@@ -61,20 +59,24 @@ def command(
     Exit status: as for `check`; 2 where there is no GPU.
     """
     from capturelint.check import check_paths
-    from capturelint.report.outcome import exit_status
     from capturelint.source.lines import LineReader
 
-    destinations = parse_destinations(stdout_format, outputs)
-    run = options.check_options(paths, config_file=config_file, force_exclude=force_exclude, jobs=jobs)
-    result = check_paths(run)
-    if init:
-        return _init(run.root, run.config.harness, result.regions)
-    verified = run_verifier(
-        result, run, harness_files, time_limit=time_limit, workers=workers, memory_limit=memory_limit, quiet=quiet
-    )
-    required = require_regions or run.config.require_regions
-    write_reports(verified.result, destinations, ReportOptions(LineReader(), verbose=verbose, quiet=quiet), color)
-    write_notes(verified.result, paths, required=required, quiet=quiet, config_notes=run.config.notes)
+    with Reports(parse_destinations(stdout_format, outputs), color) as reports:
+        run = options.check_options(paths, config_file=config_file, force_exclude=force_exclude, jobs=jobs)
+        result = check_paths(run)
+        if init:
+            return _init(run.root, run.config.harness, result.regions)
+        verified = run_verifier(
+            result, run, harness_files, time_limit=time_limit, workers=workers, memory_limit=memory_limit, quiet=quiet
+        )
+        gate = Gate(
+            fail_on=run.config.fail_on,
+            min_confidence=run.min_confidence,
+            only_confirmed=only_confirmed,
+            require_regions=require_regions or run.config.require_regions,
+        )
+        reports.write(verified.result, ReportOptions(LineReader(), verbose=verbose, quiet=quiet, gate=gate))
+    write_notes(verified.result, paths, required=gate.require_regions, quiet=quiet, config_notes=run.config.notes)
     write_verifier_notes(verified, quiet=quiet)
     if outcomes is not None:
         document = [
@@ -85,9 +87,7 @@ def command(
         # relative paths, as everywhere in reports
         text = json.dumps(document, indent=1).replace(f"{Path.cwd()}/", "")
         outcomes.write_text(text + "\n", encoding="utf-8")
-    return exit_status(
-        verified.result, Severity.ERROR, run.min_confidence, False, only_confirmed, require_regions=required
-    )
+    return gate.exit_status(verified.result)
 
 
 def _init(root: Path, configured: tuple[object, ...], regions: tuple[object, ...]) -> int:

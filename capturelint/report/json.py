@@ -3,7 +3,8 @@
 Lines and columns count from 1, columns in characters; paths are relative to the working directory, with ``/``. Every
 field is always there; ``cell``, ``fix``, ``suppressed`` and ``verdict`` are null where there is none. ``findings``
 holds the suppressed ones too; in ``summary``, ``findings`` counts those that are not, ``suppressed`` those that are,
-and ``hidden`` those that are in no list, since they are less sure than was asked for.
+and ``hidden`` those that are in no list, since they are less sure than was asked for. ``errors`` says why the run as a
+whole went wrong; all else is empty then.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from capturelint.model import (
     CheckResult,
+    Failure,
     Finding,
     Fix,
     Frame,
@@ -23,6 +25,7 @@ from capturelint.model import (
     Span,
 )
 from capturelint.report.diagnostics import in_order, message_of
+from capturelint.report.options import ReportOptions
 
 if TYPE_CHECKING:
     from capturelint.rulebook import Rule
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 VERSION = 1
 
 
-def render_json(result: CheckResult) -> str:
+def render_json(result: CheckResult, options: ReportOptions | None = None) -> str:
     """The report of one run, ASCII only, findings sorted by path and place."""
     findings = sorted(result.findings, key=lambda finding: finding.sort_key)
     suppressed = sum(finding.suppressed is not None for finding in findings)
@@ -39,6 +42,7 @@ def render_json(result: CheckResult) -> str:
         "findings": [_finding(finding) for finding in findings],
         "regions": [_region_summary(region) for region in sorted(result.regions, key=lambda region: region.sort_key)],
         "diagnostics": _diagnostics(result),
+        "errors": [] if result.failure is None else [_failure(result.failure)],
         "summary": {
             "files": result.files,
             "regions": len(result.regions),
@@ -92,6 +96,10 @@ def _region_summary(region: Region) -> dict[str, Any]:
         "reached_functions": len(region.reached),
         "unresolved_calls": len(region.unresolved),
     }
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    return {"kind": failure.kind, "message": failure.message, "path": failure.path, "key": failure.key}
 
 
 def _diagnostics(result: CheckResult) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Colours of the text report."""
+"""Colours and links of the text report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BOLD, _DIM, _RED, _GREEN, _YELLOW, _BLUE = "1", "2", "31", "32", "33", "34"
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Wraps text in colour codes, or leaves it as it is."""
+    """Wraps text in the codes of terminals, or leaves it as it is."""
 
     enabled: bool
 
@@ -33,3 +33,7 @@ class Style:
 
     def good(self, text: str) -> str:
         return self._paint(text, _GREEN)
+
+    def link(self, text: str, url: str | None) -> str:
+        """``text`` as a link that terminals open; as it is where there is no ``url``."""
+        return f"\x1b]8;;{url}\x1b\\{text}\x1b]8;;\x1b\\" if self.enabled and url else text

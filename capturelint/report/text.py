@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from capturelint.model import (
@@ -17,9 +17,8 @@ from capturelint.model import (
 )
 from capturelint.report.diagnostics import checked_files, in_order, message_of, name_of, unchecked_files
 from capturelint.report.frame import DEFAULT_WIDTH, display_width, printable, shorten, underline
+from capturelint.report.options import ReportOptions
 from capturelint.report.style import Style
-
-ReadLine = Callable[[str, int], "str | None"]
 
 #: how many calls between region and finding are shown, and how many of them stand next to the region
 MAX_HOPS, FIRST_HOPS = 5, 2
@@ -27,28 +26,18 @@ _LABEL_WIDTH = 17
 _SHOW_HIDDEN = "--min-confidence possible shows them"
 
 
-def render_text(
-    result: CheckResult,
-    *,
-    read_line: ReadLine,
-    color: bool = False,
-    width: int | None = None,
-    verbose: bool = False,
-    quiet: bool = False,
-) -> str:
-    """The whole report, ending in a newline; empty when ``quiet`` is set and there is nothing to report.
+def render_text(result: CheckResult, options: ReportOptions) -> str:
+    """The whole report, ending in a newline; empty when it is to be quiet and there is nothing to report.
 
-    ``read_line`` returns a file's line, or None. ``width`` is the terminal's, None when the report goes elsewhere.
-    ``verbose`` adds the reasons, every hop and every region; ``quiet`` leaves out the closing line. Suppressed findings
-    are only counted.
+    Suppressed findings are only counted.
     """
-    printer = _Printer(read_line, Style(color), width or DEFAULT_WIDTH, verbose)
+    printer = _Printer(options, Style(options.color), options.width or DEFAULT_WIDTH)
     findings = sorted(result.findings, key=lambda finding: finding.sort_key)
     blocks = ["\n".join(printer.finding(finding)) for finding in findings if finding.suppressed is None]
     if result.diagnostics:
         blocks.append(render_diagnostics(result.diagnostics, printer.style))
-    if not quiet:
-        blocks.append(printer.footer(result))
+    if not options.quiet:
+        blocks.append(footer(result, printer.style))
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
@@ -71,12 +60,37 @@ def looked_at(result: CheckResult, *, regions: bool = True) -> str:
     return f"({checked}{found}){rest}"
 
 
+def footer(result: CheckResult, style: Style) -> str:
+    """The closing line: what counts, what was looked at, and what is not shown."""
+    counted = [finding for finding in result.findings if finding.suppressed is None]
+    errors = sum(finding.severity is Severity.ERROR for finding in counted)
+    parts = [count(errors, "error"), count(len(counted) - errors, "warning")]
+    suppressed = len(result.findings) - len(counted)
+    if suppressed:
+        parts.append(f"{suppressed} suppressed")
+    text = f"{', '.join(parts)} {looked_at(result)}"
+    if result.hidden:
+        text += f"; {count(result.hidden, 'possible finding')} hidden ({_SHOW_HIDDEN})"
+    return style.good(text) if not counted and not result.diagnostics else style.strong(text)
+
+
 def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def one_line(text: str) -> str:
     return printable(" ".join(text.split()))
+
+
+def place_of(finding: Finding) -> str:
+    return printable(f"{finding.path}:{finding.span.line}:{finding.span.column}:")
+
+
+def rule_of(finding: Finding, options: ReportOptions, style: Style) -> str:
+    """How severe it is, the rule (a link to its page, where there is one) and how sure it is."""
+    severity = style.severity(f"{finding.severity.value} {finding.rule}", finding.severity)
+    linked = style.link(severity, options.url_of(finding.rule, finding.name))
+    return f"{linked} {finding.name} [{finding.confidence.value}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +104,16 @@ class _Note:
 
 @dataclass(frozen=True, slots=True)
 class _Printer:
-    read_line: ReadLine
+    options: ReportOptions
     style: Style
     width: int
-    verbose: bool
 
     def finding(self, finding: Finding) -> Iterator[str]:
-        place = f"{finding.path}:{finding.span.line}:{finding.span.column}:"
-        severity = self.style.severity(f"{finding.severity.value} {finding.rule}", finding.severity)
-        yield f"{self.style.strong(printable(place))} {severity} {finding.name} [{finding.confidence.value}]"
+        yield f"{self.style.strong(place_of(finding))} {rule_of(finding, self.options, self.style)}"
         yield f"  {one_line(finding.message)}"
         yield from self._source(finding)
         yield from self._notes(finding)
-        if self.verbose:
+        if self.options.verbose:
             yield from (f"  {self.style.faint('why:')} {one_line(reason)}" for reason in finding.why)
         if finding.help:
             yield f"  {self.style.strong('help:')} {one_line(finding.help)}"
@@ -110,7 +121,7 @@ class _Printer:
             yield f"  {self._verdict(finding.verdict)}"
 
     def _source(self, finding: Finding) -> Iterator[str]:
-        line = self.read_line(finding.path, finding.span.line)
+        line = self.options.read_line(finding.path, finding.span.line)
         if line is None:
             return
         number = str(finding.span.line)
@@ -124,19 +135,19 @@ class _Printer:
 
     def _notes(self, finding: Finding) -> Iterator[str]:
         notes = [note for region in finding.regions[:1] for note in self._way(region)]
-        if self.verbose:
+        if self.options.verbose:
             notes += [self._region_note("also in", region) for region in finding.regions[1:]]
         notes += [_Note("related", f"{item.path}:{item.line}", item.message) for item in finding.related]
         places = max((display_width(note.place) for note in notes), default=0)
         for note in notes:
             yield self._note(note, places)
-        if len(finding.regions) > 1 and not self.verbose:
+        if len(finding.regions) > 1 and not self.options.verbose:
             yield f"  also in {count(len(finding.regions) - 1, 'other region')}"
 
     def _way(self, region: RegionRef) -> Iterator[_Note]:
         yield self._region_note("captured here", region)
         trace = region.trace
-        if self.verbose or len(trace) <= MAX_HOPS:
+        if self.options.verbose or len(trace) <= MAX_HOPS:
             yield from map(self._hop, trace)
             return
         yield from map(self._hop, trace[:FIRST_HOPS])
@@ -144,11 +155,11 @@ class _Printer:
         yield from map(self._hop, trace[FIRST_HOPS - MAX_HOPS :])
 
     def _hop(self, frame: Frame) -> _Note:
-        source = self.read_line(frame.path, frame.line)
+        source = self.options.read_line(frame.path, frame.line)
         return _Note("called from", f"{frame.path}:{frame.line}", source or f"in {frame.function}")
 
     def _region_note(self, label: str, region: RegionRef) -> _Note:
-        source = self.read_line(region.path, region.line)
+        source = self.options.read_line(region.path, region.line)
         return _Note(label, f"{region.path}:{region.line}", source or f"{region.kind} in {region.name}")
 
     def _note(self, note: _Note, places: int) -> str:
@@ -162,15 +173,3 @@ class _Printer:
         evidence = one_line(verdict.evidence)
         text = f"{verdict.status.value}{' ' if evidence.startswith('on ') else ': '}{evidence}"
         return self.style.good(text) if verdict.status is VerdictStatus.REFUTED else self.style.strong(text)
-
-    def footer(self, result: CheckResult) -> str:
-        counted = [finding for finding in result.findings if finding.suppressed is None]
-        errors = sum(finding.severity is Severity.ERROR for finding in counted)
-        parts = [count(errors, "error"), count(len(counted) - errors, "warning")]
-        suppressed = len(result.findings) - len(counted)
-        if suppressed:
-            parts.append(f"{suppressed} suppressed")
-        text = f"{', '.join(parts)} {looked_at(result)}"
-        if result.hidden:
-            text += f"; {count(result.hidden, 'possible finding')} hidden ({_SHOW_HIDDEN})"
-        return self.style.good(text) if not counted and not result.diagnostics else self.style.strong(text)

@@ -12,6 +12,7 @@ from pathlib import Path
 from capturelint.errors import SourceError, UsageError
 from capturelint.source.gitignore import GITIGNORE, IgnoreFile, is_ignored, parse_ignore_lines, read_ignore_file
 from capturelint.source.problems import NOTEBOOK, unreadable
+from capturelint.source.roots import repository_top
 
 #: directories that hold no source of the project's own; skipped below a given path, never the given path itself
 DEFAULT_EXCLUDES = frozenset(
@@ -228,22 +229,12 @@ def _with_own_ignore_file(directory: str, entries: list[os.DirEntry[str]], stack
     return [*stack, own] if own is not None else stack
 
 
-def _repository_top(directory: str) -> str | None:
-    current = directory
-    while not os.path.exists(os.path.join(current, ".git")):
-        parent = os.path.dirname(current)
-        if parent == current:
-            return None
-        current = parent
-    return current
-
-
 def _outer_ignore_files(directory: str, root: Path) -> list[IgnoreFile]:
     """The ignore files above ``directory``, from the repository's top (or ``root``) downwards.
 
     None of them counts when they ignore the directory itself: whoever names it wants what is in it.
     """
-    top = _repository_top(directory) or os.path.abspath(root)
+    top = repository_top(directory) or os.path.abspath(root)
     stack: list[IgnoreFile] = []
     info = read_ignore_file(Path(top, ".git", "info", "exclude"), _prefix(top))
     if info is not None:

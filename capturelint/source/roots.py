@@ -23,6 +23,17 @@ def find_project_root(paths: Sequence[Path]) -> Path:
     return common
 
 
+def repository_top(directory: str) -> str | None:
+    """The top directory of the git repository that ``directory`` (an absolute path) lies in."""
+    current = directory
+    while not os.path.exists(os.path.join(current, ".git")):
+        parent = os.path.dirname(current)
+        if parent == current:
+            return None
+        current = parent
+    return current
+
+
 def _common_directory(paths: Sequence[str]) -> Path:
     try:
         common = os.path.commonpath(paths)

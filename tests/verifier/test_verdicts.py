@@ -9,8 +9,8 @@ import pytest
 
 from capturelint.check import CheckOptions, check_paths
 from capturelint.config import Config
-from capturelint.model import CheckResult, Confidence, Consequence, Finding, Severity, VerdictStatus
-from capturelint.report.outcome import exit_status
+from capturelint.model import CheckResult, Confidence, Consequence, Finding, VerdictStatus
+from capturelint.report.outcome import Gate
 from capturelint.verifier.harness import Harness
 from capturelint.verifier.jobs import Job
 from capturelint.verifier.observation import CAPTURE_ERROR, STALE, Observation, Outcome
@@ -84,7 +84,7 @@ def test_an_error_on_the_line_confirms(checked: CheckResult, tmp_path: Path) -> 
         "confirmed",
         "on NVIDIA H200, torch 2.11: capture raised 'not permitted' at this line",
     )
-    assert exit_status(result, Severity.ERROR, Confidence.LIKELY, False, only_confirmed=True) == 1
+    assert Gate(only_confirmed=True).exit_status(result) == 1
 
 
 def test_a_line_that_ran_without_one_is_refuted_and_does_not_fail(checked: CheckResult, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_line_that_ran_without_one_is_refuted_and_does_not_fail(checked: Check
     (finding,) = result.findings
     assert verdict(finding)[0] == "refuted"
     assert "in 2 trials" in verdict(finding)[1]
-    assert exit_status(result, Severity.ERROR, Confidence.LIKELY, False) == 0
+    assert Gate().exit_status(result) == 0
 
 
 @pytest.mark.parametrize(
