@@ -1,7 +1,7 @@
-"""CG502 for containers: the region binds an entry of a static input's dict that it reads, under the same key.
+"""CG502 for containers: the region binds an entry of a static input's container that it reads, under the same key.
 
-``state["h"] = cell(state["h"])`` in what is captured runs once. From then on the replay side fills the tensor that
-came out of the capture, while the graph reads the one that went in.
+``state["h"] = cell(state["h"])`` and ``hs[i] = cell(hs[i])`` in what is captured run once. From then on the replay
+side fills the tensor that came out of the capture, while the graph reads the one that went in.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from capturelint.lifecycle.inside import Input, Inside
 from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.model import Confidence
-from capturelint.project.definitions import ClassInfo, FunctionInfo
+from capturelint.project.definitions import ClassInfo, FunctionInfo, store_targets
 from capturelint.values import instances
-from capturelint.values.domain import Mapping, Value, options
+from capturelint.values.domain import Mapping, Sequence, Value, options
 from capturelint.values.effects import deep_confidence
 
 
@@ -26,18 +26,19 @@ def find(life: Life, moments: Moments) -> Iterator[Around]:
         return
     inside = Inside(life, memory=True)
     for context, nodes in inside.contexts():
-        read = {
-            ast.unparse(node)
-            for node in nodes
-            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _has_key(node)
-        }
+        read: dict[str, int] = {}
         for node in nodes:
-            for target in node.targets if isinstance(node, ast.Assign) else ():
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _has_key(node):
+                text = ast.unparse(node)
+                read[text] = min(read.get(text, node.lineno), node.lineno)
+        for node in nodes:
+            for target in store_targets(node) if isinstance(node, ast.Assign) else ():
                 if not (isinstance(target, ast.Subscript) and _has_key(target) and isinstance(target.value, ast.Name)):
                     continue
-                if ast.unparse(target) not in read:
-                    continue
-                if any(_is_kept_mapping(life, each) for each in inside.inputs(context, target.value)):
+                first = read.get(ast.unparse(target))
+                if first is None or (first > target.lineno and not _is_word(target)):
+                    continue  # what the region itself put there just before
+                if any(_is_kept(life, each) for each in inside.inputs(context, target.value)):
                     text = context.module.segment(target, 40)
                     yield story.finding(
                         life, "CG502", context.function, context.module, target,
@@ -48,11 +49,16 @@ def find(life: Life, moments: Moments) -> Iterator[Around]:
 
 
 def _has_key(node: ast.Subscript) -> bool:
+    """A word, a number or a name; an index that is a tensor chooses rows of one, which ``_is_kept`` tells."""
+    return isinstance(node.slice, (ast.Name, ast.Constant))
+
+
+def _is_word(node: ast.Subscript) -> bool:
     return isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)
 
 
-def _is_kept_mapping(life: Life, each: Input) -> bool:
-    """A dict of tensors that some object or function keeps from one replay to the next."""
+def _is_kept(life: Life, each: Input) -> bool:
+    """A dict or list of tensors that some object or function keeps from one replay to the next."""
     owner, engine = each.place.owner, life.engine
     if isinstance(owner, ClassInfo):
         value: Value | None = instances.of_instance(engine, engine.generic_instance(owner), each.place.name)
@@ -61,4 +67,4 @@ def _is_kept_mapping(life: Life, each: Input) -> bool:
     else:
         return False
     holds = deep_confidence(value) is not None
-    return each.key is None and holds and any(isinstance(option, Mapping) for option in options(value))
+    return each.key is None and holds and any(isinstance(option, (Mapping, Sequence)) for option in options(value))

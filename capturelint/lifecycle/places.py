@@ -240,8 +240,15 @@ class _Walk:
     def _call(self, function: FunctionInfo | None, module: Module, node: ast.Call, path: Path) -> None:
         name = last_name(node.func)
         receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
+        if receiver is None and name == "dict" and node.keywords:
+            for keyword in node.keywords:
+                self.expression(function, module, keyword.value, path)
         if receiver is None and name in _PASSING_BUILTINS and node.args:
             self.expression(function, module, node.args[-1], path)
+            return
+        if name == "partial" and node.args:
+            for given in (*node.args, *(keyword.value for keyword in node.keywords)):
+                self.expression(function, module, given, ())
             return
         if receiver is None and name == "getattr" and node.args:
             if self.through:

@@ -151,11 +151,11 @@ def _reads(node: cst.BaseExpression) -> _Reads:
 
 
 def _dotted(node: cst.BaseExpression) -> str | None:
-    """``a.b`` or ``a.b["key"]``; None for anything else."""
+    """``a.b``, ``a.b["key"]`` or ``a.b[i]``; None for anything else."""
     parts: list[str] = []
     if isinstance(node, cst.Subscript) and len(node.slice) == 1:
         index = node.slice[0].slice
-        if not isinstance(index, cst.Index) or not isinstance(index.value, (cst.SimpleString, cst.Integer)):
+        if not isinstance(index, cst.Index) or not isinstance(index.value, (cst.SimpleString, cst.Integer, cst.Name)):
             return None
         inner = _dotted(node.value)
         return f"{inner}[{index.value.value}]" if inner is not None and "." in inner else None

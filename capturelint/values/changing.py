@@ -67,9 +67,14 @@ def _evidence(engine: Engine, function: FunctionInfo, carried: bool) -> Confiden
     """Likely where the write is seen to run around replays, or counts; much else is set once, before any capture."""
     if _restores(function):
         return Confidence.POSSIBLE
-    if carried or not engine.replays.any or engine.replays.near(function):
+    if carried or not engine.replays.any or engine.replays.near(function) or _changes_what_replays(engine, function):
         return Confidence.LIKELY
     return Confidence.POSSIBLE
+
+
+def _changes_what_replays(engine: Engine, function: FunctionInfo) -> bool:
+    """``swap_adapter(pipe.model, state)``, by code that neither constructs the object nor has it captured next."""
+    return any(not constructs(holder, set()) and not _sets_up(holder) for holder in engine.replays.giving(function))
 
 
 def _restores(function: FunctionInfo) -> bool:

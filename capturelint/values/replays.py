@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, walk_own
 from capturelint.project.module import Module
-from capturelint.values.domain import Function, Unknown, options
+from capturelint.values.domain import Function, Instance, Unknown, options
 
 if TYPE_CHECKING:
     from capturelint.values.engine import Engine
 
 #: how far the callers of a function are followed, and how many files a name may occur in
 _MAX_CHAIN = 3
+#: words in the names of methods that capture
+_CAPTURING = ("captur", "graph", "warm", "record", "compile", "init")
 _MAX_FILES = 24
 
 
@@ -63,6 +65,26 @@ class Replays:
             )
         return known
 
+    def giving(self, function: FunctionInfo) -> Iterator[FunctionInfo]:
+        """Functions that call it with a part of an object that replays, and don't have that capture afterwards."""
+        if function.owner is not None:
+            return
+        for module, holder, call in self._calls(function):
+            if holder is None or holder in self.functions or not self._means(module, holder, call, function):
+                continue
+            for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+                if isinstance(given, ast.Attribute) and isinstance(given.value, ast.Name):
+                    if self._replays_itself(holder, given.value) and not _captures_after(holder, call, given.value.id):
+                        yield holder
+
+    def _replays_itself(self, holder: FunctionInfo, node: ast.expr) -> bool:
+        scope = self.engine.function_scope(holder, self.engine.receiver_of(holder))
+        return any(
+            isinstance(option, Instance)
+            and any(method in self.functions for method in option.site.cls.methods.values())
+            for option in options(self.engine.evaluate_in(scope, node))
+        )
+
     def _calls_replay(self, function: FunctionInfo) -> bool:
         names = {last_name(node.func) for node in walk_own(function.node) if isinstance(node, ast.Call)}
         return any(info.name in names and _same_part(info, function) for info in self.functions)
@@ -99,6 +121,17 @@ class Replays:
             if not isinstance(option, Function) and module is function.module:
                 return isinstance(option, Unknown) or getattr(option, "path", "").startswith("?.")
         return False
+
+
+def _captures_after(holder: FunctionInfo, call: ast.Call, name: str) -> bool:
+    """``pipe.capture()`` below the call."""
+    return any(
+        isinstance(node, ast.Call)
+        and node.lineno > call.lineno
+        and (dotted_name(node.func) or "").startswith(f"{name}.")
+        and any(word in last_name(node.func).lower() for word in _CAPTURING)
+        for node in walk_own(holder.node)
+    )
 
 
 def _same_part(replaying: FunctionInfo, function: FunctionInfo) -> bool:

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import FunctionInfo
+from capturelint.project.definitions import FunctionInfo, contains, last_name, walk_all, walk_own
 from capturelint.project.module import Module
 from capturelint.values.changing import GROWING, IN_PLACE, Write
-from capturelint.values.domain import MISSING, Host, Instance, Value, options
+from capturelint.values.domain import MISSING, ClassValue, Host, Instance, Value, options
 
 if TYPE_CHECKING:
     from capturelint.values.engine import Engine
@@ -26,7 +26,9 @@ def from_elsewhere(engine: Engine, value: Instance, name: str) -> Iterator[Write
         for holder, statement, receiver in module.uses.attribute_stores.get(name, ()):
             if holder is None or (isinstance(receiver, ast.Name) and receiver.id in ("self", "cls")):
                 continue
-            if concerns(engine, module, holder, receiver, value):
+            if concerns(engine, module, holder, receiver, value) or _told_apart(
+                engine, module, holder, statement, receiver, value
+            ):
                 yield holder, statement
 
 
@@ -88,6 +90,35 @@ def concerns(engine: Engine, module: Module, holder: FunctionInfo | None, receiv
     scope = engine.scope_of(holder, module)
     owner: Value = engine.evaluate_in(scope, receiver)
     return any(isinstance(option, Instance) and _related(engine, option, value) for option in options(owner))
+
+
+def _told_apart(
+    engine: Engine, module: Module, holder: FunctionInfo, statement: ast.AST, receiver: ast.expr, value: Instance
+) -> bool:
+    """``for m in model.modules(): if not isinstance(m, Lora): continue``, and then ``m.scaling = ...``."""
+    if not isinstance(receiver, ast.Name):
+        return False
+    for test, inside in _type_tests(holder, receiver.id):
+        if inside is None or contains(inside, statement):
+            cls = engine.evaluate_in(engine.scope_of(holder, module), test.args[1])
+            if any(isinstance(each, ClassValue) and each.info in engine.mro(value.site.cls) for each in options(cls)):
+                return True
+    return False
+
+
+def _type_tests(holder: FunctionInfo, name: str) -> Iterator[tuple[ast.Call, ast.If | None]]:
+    """The ``isinstance`` tests of a name, with the branch that each opens; None: all that comes after it."""
+    for node in walk_own(holder.node):
+        if not isinstance(node, ast.If):
+            continue
+        refused = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)
+        for test in walk_all(node.test):
+            if isinstance(test, ast.Call) and last_name(test.func) == "isinstance" and len(test.args) == 2:
+                if isinstance(test.args[0], ast.Name) and test.args[0].id == name:
+                    if not refused:
+                        yield test, node
+                    elif isinstance(node.body[-1], (ast.Continue, ast.Return, ast.Raise)):
+                        yield test, None
 
 
 def _related(engine: Engine, owner: Instance, value: Instance) -> bool:
