@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +19,7 @@ from capturelint.rulebook import Rulebook, load_rulebook
 from capturelint.source.files import SourceFile, find_sources
 
 if TYPE_CHECKING:
+    from capturelint.cache.store import Store
     from capturelint.findings import Around
     from capturelint.passes.run import UnitHazards
     from capturelint.project.project import Project
@@ -48,6 +49,8 @@ class CheckOptions:
     jobs: int | None = None
     #: whether the facts behind the result are wanted, as ``explain-finding`` wants them
     explains: bool = False
+    #: where results of earlier runs are; None for a run that looks at none
+    cache: Store | None = None
 
 
 @dataclass(slots=True)
@@ -77,6 +80,29 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
         raise UsageError("no rule is left to check: all that --select names is ignored too")
     with watch.stage("walk"):
         chosen, project = _load(options)
+    if options.cache is None or options.explains or os.environ.get("CAPTURELINT_DEBUG"):
+        return _work_out(options, rulebook, codes, chosen, project, watch)
+    from capturelint.reuse import Reuse
+
+    with watch.stage("cache"):
+        reuse = Reuse(options.cache, options, chosen, project)
+        known = reuse.find()
+    if known is not None:
+        return replace(known, timings=watch.seconds)
+    result = _work_out(options, rulebook, codes, chosen, project, watch)
+    with watch.stage("cache"):
+        reuse.keep(result)
+    return result
+
+
+def _work_out(
+    options: CheckOptions,
+    rulebook: Rulebook,
+    codes: frozenset[str],
+    chosen: list[SourceFile],
+    project: Project,
+    watch: _Stopwatch,
+) -> CheckResult:
     with watch.stage("prefilter"):
         presets = _presets(project, options.config)
         captures = options.explains or _may_capture(project, presets, options.config)
@@ -332,7 +358,7 @@ def _parse_rest(project: Project, chosen: list[SourceFile], options: CheckOption
     named = {path.resolve() for path in options.paths if path.is_file()}
     for file in chosen:
         if len(chosen) <= _PARSE_ALL or file.path in named:
-            project.module_at(file.path)
+            project.check_syntax(file.path)
 
 
 def _diagnostics(project: Project, chosen: list[SourceFile]) -> tuple[Diagnostic, ...]:

@@ -59,6 +59,8 @@ class Config:
     torch_version: str | None = None
     #: how many graphs one loop may capture before CG805 speaks of it
     max_graphs: int = 256
+    #: where results are kept, relative to the project's root; None for the user's cache folder
+    cache_dir: str | None = None
     #: gitignore patterns relative to the project's root, and the selectors that they switch off
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
@@ -175,6 +177,7 @@ class _Reader:
             "require-regions": self.flag,
             "torch-version": self.version,
             "max-graphs": self.count,
+            "cache-dir": self.text,
             "per-file-ignores": self.ignores_by_file,
             "vocabulary": self.vocabulary,
             "harness": self.harness,
@@ -272,6 +275,13 @@ class _Reader:
     def ignores_by_file(self, key: str, value: Any) -> dict[str, tuple[str, ...]]:
         reader = self.below(key)
         return {pattern: reader.names(f'"{pattern}"', names) for pattern, names in self.table(key, value).items()}
+
+    def text(self, key: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise self.error(key, f"should be a string, not {_kind(value)}")
+        if not value.strip():
+            raise self.error(key, "should not be empty")
+        return value
 
     def version(self, key: str, value: Any) -> str:
         if not isinstance(value, str) or not re.fullmatch(r"\d+(\.\d+)*", value):

@@ -13,7 +13,6 @@ from capturelint.errors import ConfigError
 from capturelint.fingerprint import fingerprint
 from capturelint.model import Confidence, Consequence, Finding, RegionRef, Severity, Span, Suppression
 from capturelint.rulebook import Rule, Rulebook
-from capturelint.source.prefilter import mentions_any
 from capturelint.source.suppressions import SuppressionSet, parse_suppressions
 
 if TYPE_CHECKING:
@@ -189,9 +188,10 @@ def suppressed(
     for finding in found:
         by_path.setdefault(finding.path, []).append(finding)
     result: list[Finding] = []
+    commented = _commented(project)
     for file in chosen:
         ours = by_path.pop(file.display, [])
-        if not ours and not mentions_any(project.content(file).lower(), _COMMENTED):
+        if not ours and file.path not in commented:
             continue
         module = project.module_at(file.path)
         if module is None:
@@ -206,8 +206,12 @@ def suppressed(
     return _ignored_by_path(rulebook, result, options)
 
 
-#: what a file says, in lower case, where there are comments or marks to look at
-_COMMENTED = (b"capturelint", b"capture_region", b"noqa")
+def _commented(project: Project) -> set[Path]:
+    """The files in which there may be comments or marks to look at; other tools' ``noqa`` name no code of ours."""
+    ours = project.search.holding_in_any_case((b"capturelint", b"capture_region"))
+    coded = {file.path for file in project.search.holding((b"CG",))}
+    noqa = (file.path for file in project.search.holding_in_any_case((b"noqa",)) if file.path in coded)
+    return {*(file.path for file in ours), *noqa}
 
 
 def _apply(comments: SuppressionSet, found: list[Finding]) -> Iterable[Finding]:

@@ -55,10 +55,15 @@ def test_the_version_needs_no_analysis(tmp_path: Path) -> None:
 def test_a_file_without_a_region_imports_no_analysis(tmp_path: Path) -> None:
     (tmp_path / "alone").mkdir()
     (tmp_path / "alone" / "plain.py").write_text("def double(x):\n    return 2 * x\n", encoding="utf-8")
-    assert not set(HEAVY) & imported("check", "plain.py", cwd=tmp_path / "alone")
+    assert not set(HEAVY) & imported("check", "--no-cache", "plain.py", cwd=tmp_path / "alone")
 
 
 def test_a_region_without_a_candidate_needs_no_libcst(tmp_path: Path) -> None:
-    found = imported("check", "first.py", cwd=tmp_path)
+    found = imported("check", "--no-cache", "first.py", cwd=tmp_path)
     assert "capturelint.values.engine" in found
     assert not {"libcst", "yaml"} & found
+
+
+def test_a_kept_result_needs_no_analysis(tmp_path: Path) -> None:
+    imported("check", "first.py", cwd=tmp_path)
+    assert not set(HEAVY) & imported("check", "first.py", cwd=tmp_path)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 @options.config_option
 @options.force_exclude_option
 @options.jobs_option
+@options.cache_options
 @options.color_option
 @click.option(
     "--verify-on-gpu", is_flag=True, help="Run the regions with findings on a GPU. THIS RUNS THE CODE that is checked."
@@ -68,6 +69,8 @@ def command(
     config_file: Path | None,
     force_exclude: bool,
     jobs: int | None,
+    cache_dir: Path | None,
+    no_cache: bool,
     color: str,
     verify_on_gpu: bool,
     verify_if_possible: bool,
@@ -102,6 +105,8 @@ def command(
             min_confidence=min_confidence,
             force_exclude=force_exclude,
             jobs=jobs,
+            no_cache=no_cache,
+            cache_dir=cache_dir,
         )
         result = check_paths(run)
         keep_until_exit(result)

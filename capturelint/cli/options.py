@@ -14,7 +14,9 @@ from capturelint.model import Confidence
 from capturelint.report.formats import FORMATS
 
 if TYPE_CHECKING:
+    from capturelint.cache.store import Store
     from capturelint.check import CheckOptions
+    from capturelint.config import Config
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -65,6 +67,13 @@ force_exclude_option = click.option(
     "--force-exclude", is_flag=True, help="Leave out excluded files even when they are named on the command line."
 )
 require_regions_option = click.option("--require-regions", is_flag=True, help="Fail when no captured region is found.")
+cache_dir_option = click.option(
+    "--cache-dir",
+    metavar="DIR",
+    type=_GivenPath(),
+    envvar="CAPTURELINT_CACHE_DIR",
+    help="Keep results in DIR.  [default: the user's cache folder; env: CAPTURELINT_CACHE_DIR]",
+)
 jobs_option = click.option(
     "--jobs",
     "-j",
@@ -80,6 +89,17 @@ format_option = click.option(
 output_option = click.option(
     "--output", "outputs", metavar="FORMAT:FILE", multiple=True, help="Write one more report; - is stdout. Repeatable."
 )
+
+
+def cache_options(command: _F) -> _F:
+    """``--no-cache`` and ``--cache-dir``."""
+    command = click.option(
+        "--no-cache",
+        is_flag=True,
+        envvar="CAPTURELINT_NO_CACHE",
+        help="Work everything out anew, and keep nothing.  [env: CAPTURELINT_NO_CACHE]",
+    )(command)
+    return cache_dir_option(command)
 
 
 def rule_list_option(name: str, help_text: str, *, may_be_empty: bool = False) -> Callable[[_F], _F]:
@@ -98,6 +118,8 @@ def check_options(
     jobs: int | None = None,
     beside: Sequence[Path] = (),
     explains: bool = False,
+    no_cache: bool = False,
+    cache_dir: Path | None = None,
 ) -> CheckOptions:
     """The options of a run, with the project's configuration. Raises ConfigError.
 
@@ -124,4 +146,15 @@ def check_options(
         force_exclude=force_exclude,
         jobs=jobs,
         explains=explains,
+        cache=None if no_cache else store_of(config, root, cache_dir),
     )
+
+
+def store_of(config: Config, root: Path, named: Path | None) -> Store | None:
+    """The cache: where the command line says, or the configuration, or else in the user's cache folder."""
+    from capturelint.cache.location import default_folder
+    from capturelint.cache.store import Store
+
+    configured = root / config.cache_dir if config.cache_dir is not None else None
+    folder = named or configured or default_folder()
+    return Store(folder.absolute()) if folder is not None else None

@@ -22,6 +22,7 @@ from capturelint.report.outcome import FAILED, PASSED
 @options.config_option
 @options.force_exclude_option
 @options.jobs_option
+@options.cache_options
 @options.color_option
 def command(
     paths: tuple[Path, ...],
@@ -30,6 +31,8 @@ def command(
     config_file: Path | None,
     force_exclude: bool,
     jobs: int | None,
+    cache_dir: Path | None,
+    no_cache: bool,
     color: str,
 ) -> int:
     """List every captured region, the functions that it enters, and the calls that could not be followed."""
@@ -37,7 +40,14 @@ def command(
     from capturelint.report.json import render_regions_json
     from capturelint.report.regions_text import render_regions
 
-    run = options.check_options(paths, config_file=config_file, force_exclude=force_exclude, jobs=jobs)
+    run = options.check_options(
+        paths,
+        config_file=config_file,
+        force_exclude=force_exclude,
+        jobs=jobs,
+        no_cache=no_cache,
+        cache_dir=cache_dir,
+    )
     result = check_paths(run)
     keep_until_exit(result)
     required = require_regions or run.config.require_regions

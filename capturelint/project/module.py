@@ -108,20 +108,25 @@ class Module:
         return self.uses.calls.get(name, [])
 
 
-def parse_module(file: SourceFile, name: str, is_package: bool) -> Module:
-    """Decodes, parses and indexes one file. Raises SourceError."""
-    source = decode(file.read(), file.display)
+def parse_module(file: SourceFile, data: bytes, name: str, is_package: bool) -> Module:
+    """Decodes, parses and indexes a file's bytes. Raises SourceError."""
+    source, tree = parse_source(file, data)
+    module = Module(file, name, is_package, source, tree)
+    _Indexer(module).run()
+    return module
+
+
+def parse_source(file: SourceFile, data: bytes) -> tuple[str, ast.Module]:
+    """A file's text and its tree. Raises SourceError."""
+    source = decode(data, file.display)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(source)
+            return source, ast.parse(source)
     except SyntaxError as error:
         raise SourceError(file.display, error.lineno or 1, f"{error.msg}") from None
     except (RecursionError, MemoryError):
         raise SourceError(file.display, 1, "nested too deeply to parse") from None
-    module = Module(file, name, is_package, source, tree)
-    _Indexer(module).run()
-    return module
 
 
 class _Indexer:

@@ -8,7 +8,7 @@ from pathlib import Path
 from capturelint.errors import SourceError
 from capturelint.model import Diagnostic
 from capturelint.project.definitions import ClassInfo, last_name
-from capturelint.project.module import ImportedName, Module, parse_module
+from capturelint.project.module import ImportedName, Module, parse_module, parse_source
 from capturelint.project.search import NameSearch
 from capturelint.source.files import SourceFile
 
@@ -32,10 +32,14 @@ class Project:
         self._modules: dict[Path, Module | None] = {}
         #: by identity of the file, which ``files`` keeps: a path takes long to hash, and bytes are asked for often
         self._bytes: dict[int, bytes] = {}
+        self._unreadable: dict[int, SourceError] = {}
+        #: paths of files whose content was asked for as a whole, and of those that were parsed for errors alone
+        self.consulted: set[Path] = set()
+        self.syntax: dict[Path, bool] = {}
         self._import_roots: list[Path] | None = None
         self._resolved: dict[str, Path | None] = {}
         self._subclasses: dict[str, list[ClassInfo]] = {}
-        self.search = NameSearch(self.files, self.content)
+        self.search = NameSearch(self.files, self.bytes_of)
 
     # -- modules -----------------------------------------------------------------------------------------------------
 
@@ -48,10 +52,26 @@ class Project:
         file = self._by_path[path]
         name, is_package = self._module_name(path)
         try:
-            self._modules[path] = parse_module(file, name, is_package)
+            self._modules[path] = parse_module(file, self._read(file), name, is_package)
         except SourceError as error:
             self.diagnostics[file.display] = Diagnostic(error.path, error.line, str(error))
         return self._modules[path]
+
+    def parsed(self) -> Iterable[Path]:
+        """The files that ``module_at`` was asked for."""
+        return self._modules
+
+    def check_syntax(self, path: Path) -> None:
+        """Leaves a diagnostic for a file that cannot be parsed; nothing of a right one is kept."""
+        if path in self._modules or path in self.syntax:
+            return
+        file = self._by_path[path]
+        try:
+            parse_source(file, self._read(file))
+            self.syntax[path] = True
+        except SourceError as error:
+            self.syntax[path] = False
+            self.diagnostics[file.display] = Diagnostic(error.path, error.line, str(error))
 
     def _module_name(self, path: Path) -> tuple[str, bool]:
         if path not in self._names:
@@ -129,24 +149,39 @@ class Project:
         for name in names:
             if self.find_module(name) is not None:
                 return True
-            needles = (f"import {name}".encode(), f"from {name}".encode())
-            files = self.search.mentioning(name.partition(".")[0])
-            if any(needle in self.content(file) for file in files for needle in needles):
+            if self.search.any_holds((f"import {name}".encode(), f"from {name}".encode())):
                 return True
         return False
 
     # -- reverse questions -------------------------------------------------------------------------------------------
 
     def content(self, file: SourceFile) -> bytes:
-        """A file's bytes, read once; empty when it cannot be read (a diagnostic says so)."""
+        """A file's bytes, for whoever goes by all of them; empty when it cannot be read (a diagnostic says so)."""
+        self.consulted.add(file.path)
+        return self.bytes_of(file)
+
+    def bytes_of(self, file: SourceFile) -> bytes:
+        """The same for a question that ``search`` keeps."""
         data = self._bytes.get(id(file))
         if data is None:
             try:
                 data = file.read()
             except SourceError as error:
                 self.diagnostics[file.display] = Diagnostic(error.path, error.line, str(error))
+                self._unreadable[id(file)] = error
                 data = b""
             self._bytes[id(file)] = data
+        return data
+
+    def is_readable(self, file: SourceFile) -> bool:
+        self.bytes_of(file)
+        return id(file) not in self._unreadable
+
+    def _read(self, file: SourceFile) -> bytes:
+        """The same bytes, from the same moment; raises SourceError when there are none."""
+        data = self.bytes_of(file)
+        if id(file) in self._unreadable:
+            raise self._unreadable[id(file)]
         return data
 
     def modules(self, files: Iterable[SourceFile], limit: int | None = None) -> list[Module]:

@@ -1,24 +1,39 @@
 """Reverse questions over all files, answered from bytes: who mentions a name, who derives from a class.
 
+Every question that was asked is kept with its answer: "no other file matches" is part of what a result rests on.
+
 The first few questions are substring tests. A project that asks more gets an index of words, made in one pass: a
 substring test of 68 MB takes 40 ms and the whole index 1.4 s, and production trees ask some thousand questions.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from capturelint.project.questions import (
+    ANY_CASE,
+    BYTES,
+    DERIVE,
+    SOME,
+    STORE,
+    TEXT,
+    WORD,
+    Question,
+    Reply,
+    derivations,
+    mentions_word,
+    storing_pattern,
+)
 from capturelint.source.files import SourceFile
+from capturelint.source.prefilter import mentions_any
+
+Needles = tuple[bytes, ...]
 
 #: each byte that no ASCII identifier holds becomes a space: splitting then takes a third of a regex's time
 _SPACED = bytes(each if chr(each).isascii() and (chr(each).isalnum() or each == 95) else 32 for each in range(256))
-#: found by its first word, as fast as a substring; whether that begins its line is looked at afterwards
-_CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*\(([^()]*)\)")
 _SCANS_BEFORE_INDEX = 24
-_CLASS_WORD = b"class"
 #: an attribute that is bound in more files than these says too little, whoever asks
 _MOST_STORING = 64
 
@@ -30,8 +45,12 @@ class NameSearch:
     files: Sequence[SourceFile]
     content: Callable[[SourceFile], bytes]
     _answers: dict[str, list[SourceFile]] = field(default_factory=dict)
-    _texts: dict[str, list[SourceFile]] = field(default_factory=dict)
+    _texts: dict[tuple[str, str], list[SourceFile]] = field(default_factory=dict)
     _stores: dict[str, list[SourceFile]] = field(default_factory=dict)
+    _held: dict[Needles, list[SourceFile]] = field(default_factory=dict)
+    _in_any_case: dict[Needles, list[SourceFile]] = field(default_factory=dict)
+    _witnesses: dict[Needles, SourceFile | None] = field(default_factory=dict)
+    _bases: set[str] = field(default_factory=set)
     _words: dict[bytes, list[int]] | None = None
     _derived: dict[str, list[tuple[SourceFile, str]]] | None = None
     _scans: int = 0
@@ -40,7 +59,7 @@ class NameSearch:
         """Files in which the identifier ``name`` occurs."""
         known = self._answers.get(name)
         if known is None:
-            known = self._answers[name] = self._find(name.encode())
+            known = self._answers[name] = self._find(name)
         return known
 
     def calling(self, name: str) -> list[SourceFile]:
@@ -49,20 +68,40 @@ class NameSearch:
 
     def containing(self, name: str, text: str) -> list[SourceFile]:
         """Files that hold ``text``, in which the identifier ``name`` occurs."""
-        known = self._texts.get(text)
+        known = self._texts.get((name, text))
         if known is None:
             needle = text.encode()
-            known = self._texts[text] = [file for file in self.mentioning(name) if needle in self.content(file)]
+            known = self._texts[name, text] = [file for file in self.mentioning(name) if needle in self.content(file)]
         return known
+
+    def holding(self, needles: Needles) -> list[SourceFile]:
+        """Files that hold one of some bytes."""
+        known = self._held.get(needles)
+        if known is None:
+            known = self._held[needles] = [file for file in self.files if mentions_any(self.content(file), needles)]
+        return known
+
+    def holding_in_any_case(self, needles: Needles) -> list[SourceFile]:
+        """Files that hold one of some lower-case bytes, however they are written."""
+        known = self._in_any_case.get(needles)
+        if known is None:
+            found = [file for file in self.files if mentions_any(self.content(file).lower(), needles)]
+            known = self._in_any_case[needles] = found
+        return known
+
+    def any_holds(self, needles: Needles) -> bool:
+        """Whether some file holds one of some bytes: the first one that does is enough."""
+        if needles not in self._witnesses:
+            holding = (file for file in self.files if mentions_any(self.content(file), needles))
+            self._witnesses[needles] = next(holding, None)
+        return self._witnesses[needles] is not None
 
     def storing(self, attribute: str) -> list[SourceFile]:
         """Files that may bind ``something.attribute``, or an item of it; of very many only the first ones."""
         known = self._stores.get(attribute)
         if known is not None:
             return known
-        pattern = re.compile(
-            rb"\." + re.escape(attribute.encode()) + rb"\s*(?:[,:)\]\[]|=(?!=)|[-+*/@|&^%]=|//=|\*\*=|<<=|>>=)"
-        )
+        pattern = storing_pattern(attribute)
         storing = (file for file in self.mentioning(attribute) if pattern.search(self.content(file)))
         found = self._stores[attribute] = list(islice(storing, _MOST_STORING + 1))
         return found
@@ -76,24 +115,39 @@ class NameSearch:
         if self._derived is None:
             self._derived = {}
             for file in self.files:
-                data = self.content(file)
-                if _CLASS_WORD not in data:
-                    continue
-                for name, bases in _classes(data):
-                    for part in bases.split(b","):
-                        last = part.split(b"[")[0].strip().rpartition(b".")[2]
-                        if last and b"=" not in part:
-                            key = last.decode(errors="replace")
-                            self._derived.setdefault(key, []).append((file, name.decode(errors="replace")))
+                for key, name in derivations(self.content(file)):
+                    self._derived.setdefault(key, []).append((file, name))
+        self._bases.add(base)
         return self._derived.get(base, [])
 
-    def _find(self, name: bytes) -> list[SourceFile]:
-        if self._words is None:
+    def asked(self) -> Iterator[tuple[Question, dict[int, Reply]]]:
+        """Every question so far, with the files that had something to reply, by the identity of each.
+
+        A file beyond the first ones that ``storing`` gives counts as one that had nothing.
+        """
+        plain = (
+            *(((WORD, name), files) for name, files in self._answers.items()),
+            *(((TEXT, *key), files) for key, files in self._texts.items()),
+            *(((STORE, name), files) for name, files in self._stores.items()),
+            *(((BYTES, *_text(key)), files) for key, files in self._held.items()),
+            *(((ANY_CASE, *_text(key)), files) for key, files in self._in_any_case.items()),
+            *(((SOME, *_text(key)), [file] if file else []) for key, file in self._witnesses.items()),
+        )
+        for question, files in plain:
+            yield question, {id(file): True for file in files}
+        for base in sorted(self._bases):
+            names: dict[int, list[str]] = {}
+            for file, name in (self._derived or {}).get(base, ()):
+                names.setdefault(id(file), []).append(name)
+            yield (DERIVE, base), dict(names)
+
+    def _find(self, name: str) -> list[SourceFile]:
+        if self._words is None or not name.isascii():
             self._scans += 1
-            if self._scans <= _SCANS_BEFORE_INDEX:
-                return [file for file in self.files if name in self.content(file)]
+            if self._scans <= _SCANS_BEFORE_INDEX or not name.isascii():
+                return [file for file in self.files if mentions_word(self.content(file), name)]
             self._words = self._index()
-        return [self.files[index] for index in self._words.get(name, ())]
+        return [self.files[index] for index in self._words.get(name.encode(), ())]
 
     def _index(self) -> dict[bytes, list[int]]:
         words: dict[bytes, list[int]] = {}
@@ -107,12 +161,5 @@ class NameSearch:
         return words
 
 
-def _classes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The name and the bases of each class statement; prose about a class (of its own line or more) is passed over."""
-    at = 0
-    while (match := _CLASS.search(data, at)) is not None:
-        start = match.start()
-        begins = not data[data.rfind(b"\n", 0, start) + 1 : start].strip(b" \t")
-        at = match.end() if begins else start + len(_CLASS_WORD)
-        if begins:
-            yield match[1], match[2]
+def _text(needles: Needles) -> tuple[str, ...]:
+    return tuple(needle.decode("latin-1") for needle in needles)

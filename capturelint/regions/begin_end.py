@@ -10,7 +10,6 @@ from capturelint.project.module import Module
 from capturelint.regions.declaration import Declaration
 from capturelint.regions.managers import ENDS, begins
 from capturelint.regions.needles import BEGIN_END, BEGINS
-from capturelint.source.prefilter import mentions_any
 from capturelint.values.domain import Function, Instance, options
 from capturelint.values.engine import Engine
 
@@ -52,9 +51,7 @@ def _in_block(
 
 def find_split(engine: Engine) -> Iterator[Declaration]:
     """``x.begin()`` ... ``x.end()`` where two methods of the project's own class begin and end the capture."""
-    for file in engine.project.files:
-        if not mentions_any(engine.project.content(file), BEGIN_END):
-            continue
+    for file in engine.project.search.holding(BEGIN_END):
         module = engine.project.module_at(file.path)
         for cls in module.classes.values() if module is not None else ():
             first = [m.name for m in cls.methods.values() if _has(m, BEGINS) and not _has(m, ENDS)]

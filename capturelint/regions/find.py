@@ -18,7 +18,6 @@ from capturelint.regions import (
 )
 from capturelint.regions.declaration import Declaration
 from capturelint.source.files import SourceFile
-from capturelint.source.prefilter import mentions_any
 from capturelint.values.engine import Engine
 
 Finder = Callable[[Engine, Module], Iterator[Declaration]]
@@ -61,24 +60,25 @@ def find_regions(
 
 def _seeds(engine: Engine, chosen: set[Path]) -> Iterator[tuple[Module, list[Finder]]]:
     """The modules whose bytes say that they may declare a region, with the finders that the bytes speak to."""
+    finders: dict[Path, list[Finder]] = {}
+    for words, find in _FINDERS:
+        for file in engine.project.search.holding(words):
+            finders.setdefault(file.path, []).append(find)
     for file in engine.project.files:
-        if file.path not in chosen:
+        if file.path not in chosen or file.path not in finders:
             continue
-        data = engine.project.content(file)
-        finders = [find for words, find in _FINDERS if mentions_any(data, words)]
-        module = engine.project.module_at(file.path) if finders else None
+        module = engine.project.module_at(file.path)
         if module is not None:
-            yield module, finders
+            yield module, finders[file.path]
 
 
 def _capturing_names(engine: Engine) -> set[str]:
     """Context managers by which the project (or its config) begins captures."""
     names = {word.rpartition(".")[2] for word in engine.vocabulary.starts_capture}
-    for file in engine.project.files:
-        if mentions_any(engine.project.content(file), (*needles.GRAPH_CONTEXT, *needles.BEGIN_END)):
-            module = engine.project.module_at(file.path)
-            if module is not None:
-                names.update(managers.names(engine, module))
+    for file in engine.project.search.holding((*needles.GRAPH_CONTEXT, *needles.BEGIN_END)):
+        module = engine.project.module_at(file.path)
+        if module is not None:
+            names.update(managers.names(engine, module))
     return names
 
 

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from capturelint.source.prefilter import mentions_any
-
 if TYPE_CHECKING:
     from capturelint.project.project import Project
 
@@ -19,14 +17,14 @@ BEGIN_END = tuple(name.encode() for name in BEGINS)
 GRAPHED_CALLABLES = (b"make_graphed_callables",)
 COMPILED = (b"reduce-overhead", b"max-autotune", b"triton.cudagraphs")
 MARKED = (b"capture_region", b"capturelint: region", b"capturelint:region")
-ALL = (*GRAPH_CONTEXT, *BEGIN_END, *GRAPHED_CALLABLES, *COMPILED, *MARKED)
+_ALL = (GRAPH_CONTEXT, BEGIN_END, GRAPHED_CALLABLES, COMPILED, MARKED)
 
 
 def may_declare(project: Project, patterns: Iterable[str], starts_capture: Iterable[str]) -> bool:
     """Whether the project may hold a region, told from bytes alone. ``patterns`` name functions that are regions,
     ``starts_capture`` functions and classes that record.
     """
-    if any(mentions_any(project.content(file), ALL) for file in project.files):
+    if any(project.search.any_holds(words) for words in _ALL):
         return True
     literals = [pattern.rpartition(":")[2].rpartition(".")[2] for pattern in patterns]
     if any(not re.fullmatch(r"\w+", literal) or project.search.defining(literal) for literal in literals):

@@ -268,9 +268,7 @@ class Engine:
     def builds_on_device(self) -> bool:
         """Whether some code of the project changes where factories put tensors for code that it calls."""
         if self._builds_on_device is None:
-            self._builds_on_device = any(
-                marker in self.project.content(file) for file in self.project.files for marker in _DEVICE_MARKERS
-            )
+            self._builds_on_device = self.project.search.any_holds(_DEVICE_MARKERS)
         return self._builds_on_device
 
     def remembered(self, key: Key, work_out: Callable[[], _T]) -> _T:

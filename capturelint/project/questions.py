@@ -1,0 +1,93 @@
+"""The questions that are asked about all files at once, and what one file's bytes reply to each.
+
+A result rests on the replies of all files, on those of the ones that have nothing to say too: a file that is edited
+leaves a result as it was where it replies as before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+from capturelint.source.prefilter import mentions_any
+
+#: what is asked, and the words that it is asked about
+Question = tuple[str, ...]
+#: whether a file is meant, or what it has to say; empty when it has nothing
+Reply = bool | list[str]
+
+WORD, TEXT, STORE, BYTES, ANY_CASE, SOME, DERIVE = "word", "text", "store", "bytes", "any case", "some", "derive"
+
+#: found by its first word, as fast as a substring; whether that begins its line is looked at afterwards
+_CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*\(([^()]*)\)")
+CLASS_WORD = b"class"
+
+
+def reply(question: Question, data: bytes) -> Reply:
+    """What a file with these bytes replies."""
+    return _REPLIES[question[0]](data, *question[1:])
+
+
+def mentions_word(data: bytes, name: str) -> bool:
+    """Whether an identifier occurs; within a longer one it does not."""
+    word = name.encode()
+    return word in data and _word_pattern(word).search(data) is not None
+
+
+def mentions_text(data: bytes, name: str, text: str) -> bool:
+    return text.encode() in data and mentions_word(data, name)
+
+
+def stores(data: bytes, attribute: str) -> bool:
+    """Whether the text may bind ``something.attribute``, or an item of it."""
+    return mentions_word(data, attribute) and storing_pattern(attribute).search(data) is not None
+
+
+def holds(data: bytes, *needles: str) -> bool:
+    return mentions_any(data, [needle.encode("latin-1") for needle in needles])
+
+
+def derivations(data: bytes) -> Iterator[tuple[str, str]]:
+    """Each base (its last identifier) that a class names, with the class."""
+    if CLASS_WORD not in data:
+        return
+    for name, bases in _classes(data):
+        for part in bases.split(b","):
+            last = part.split(b"[")[0].strip().rpartition(b".")[2]
+            if last and b"=" not in part:
+                yield last.decode(errors="replace"), name.decode(errors="replace")
+
+
+@lru_cache(maxsize=4096)
+def storing_pattern(attribute: str) -> re.Pattern[bytes]:
+    return re.compile(
+        rb"\." + re.escape(attribute.encode()) + rb"\s*(?:[,:)\]\[]|=(?!=)|[-+*/@|&^%]=|//=|\*\*=|<<=|>>=)"
+    )
+
+
+@lru_cache(maxsize=4096)
+def _word_pattern(word: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"(?<![0-9A-Za-z_])" + re.escape(word) + rb"(?![0-9A-Za-z_])")
+
+
+def _classes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The name and the bases of each class statement; prose about a class (of its own line or more) is passed over."""
+    at = 0
+    while (match := _CLASS.search(data, at)) is not None:
+        start = match.start()
+        begins = not data[data.rfind(b"\n", 0, start) + 1 : start].strip(b" \t")
+        at = match.end() if begins else start + len(CLASS_WORD)
+        if begins:
+            yield match[1], match[2]
+
+
+_REPLIES: dict[str, Callable[..., Reply]] = {
+    WORD: mentions_word,
+    TEXT: mentions_text,
+    STORE: stores,
+    BYTES: holds,
+    ANY_CASE: lambda data, *needles: holds(data.lower(), *needles),
+    SOME: holds,
+    DERIVE: lambda data, base: [name for each, name in derivations(data) if each == base],
+}

@@ -1,0 +1,176 @@
+"""Results of earlier checks, taken over where everything that they rest on is as it was.
+
+Two kinds of entries. One holds a result under a digest of everything: the tool and its rules, the options, the list of
+files, and each file's content. The other, under the same digest without the contents, names the last result of such
+runs. When files were edited since, that one still holds if none of them was parsed for it, and each replies as before
+to every question that was asked about all files. Contents count, never times: each file is read and hashed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from capturelint.cache.codec import decode_result, encode_result
+from capturelint.cache.digests import content_digest, digest, tool_digest
+from capturelint.cache.store import Store
+from capturelint.errors import SourceError
+from capturelint.model import CheckResult
+from capturelint.project.module import parse_source
+from capturelint.project.questions import SOME, Question, Reply, reply
+
+if TYPE_CHECKING:
+    from capturelint.check import CheckOptions
+    from capturelint.project.project import Project
+    from capturelint.source.files import SourceFile
+
+#: counts up when the entries' form changes
+_FORM = "1"
+#: stands for the content of a file that cannot be read; no digest is as short
+_UNREADABLE = b""
+#: faults of the tool's own are no results
+_OWN_FAULT = "internal error"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rests:
+    """What a result rests on, files by their place in the project's list.
+
+    ``contents``: the digest of each. ``wholly``: files of which anything may have counted. ``syntax``: files that were
+    only parsed, and whether that went well. ``replies``: each question about all files, and who replied what.
+    """
+
+    contents: list[bytes]
+    wholly: frozenset[int]
+    syntax: dict[int, bool]
+    replies: list[tuple[Question, dict[int, Reply]]]
+
+
+class Reuse:
+    """The entries of one run. Made before anything is analysed; reads every file of the project."""
+
+    def __init__(self, store: Store, options: CheckOptions, chosen: Sequence[SourceFile], project: Project) -> None:
+        self._store = store
+        self._project = project
+        self._contents = [_digest_of(project, file) for file in project.files]
+        self._run = digest((_FORM, tool_digest(), *_asked(options), str(len(chosen)), *_listed(project.files)))
+        self._exact = digest((self._run, *self._contents))
+
+    def find(self) -> CheckResult | None:
+        """The result of an earlier run that holds for this one."""
+        entry = _parsed(self._store.get(self._exact))
+        if entry is not None:
+            return _result(entry)
+        last = self._store.get(self._run)
+        entry = _parsed(self._store.get(last.decode("ascii", "replace"))) if last is not None else None
+        if entry is None:
+            return None
+        try:
+            holds = self._holds(_rests(entry))
+        except (KeyError, TypeError, ValueError, IndexError):
+            return None
+        return _result(entry) if holds else None
+
+    def keep(self, result: CheckResult) -> None:
+        """Keeps what was found, with what it rests on."""
+        if any(each.message.startswith(_OWN_FAULT) for each in result.diagnostics):
+            return
+        entry = {"result": encode_result(result), "rests": self._rests_on()}
+        self._store.put(self._exact, json.dumps(entry, separators=(",", ":")).encode())
+        self._store.put(self._run, self._exact.encode())
+
+    def _rests_on(self) -> dict[str, Any]:
+        project = self._project
+        places = {file.path: place for place, file in enumerate(project.files)}
+        by_identity = {id(file): place for place, file in enumerate(project.files)}
+        wholly = {places[path] for path in (*project.parsed(), *project.consulted)}
+        return {
+            "contents": [each.hex() for each in self._contents],
+            "wholly": sorted(wholly),
+            "syntax": [[places[path], right] for path, right in project.syntax.items()],
+            "replies": [
+                [question, [[by_identity[file], said] for file, said in said_by.items()]]
+                for question, said_by in project.search.asked()
+            ],
+        }
+
+    def _holds(self, rests: _Rests) -> bool:
+        """Whether the files that were edited since change nothing."""
+        for place, (old, new) in enumerate(zip(rests.contents, self._contents, strict=True)):
+            if old == new:
+                continue
+            if _UNREADABLE in (old, new) or place in rests.wholly or not self._as_before(place, rests):
+                return False
+        return True
+
+    def _as_before(self, place: int, rests: _Rests) -> bool:
+        file = self._project.files[place]
+        data = self._project.bytes_of(file)
+        for question, said_by in rests.replies:
+            if question[0] == SOME and said_by and place not in said_by:
+                continue  # another file says so, and one is enough
+            if (reply(question, data) or None) != said_by.get(place):
+                return False
+        # what is said of a file that cannot be parsed depends on where and why
+        return place not in rests.syntax or (rests.syntax[place] and _parses(file, data))
+
+
+def _parses(file: SourceFile, data: bytes) -> bool:
+    try:
+        parse_source(file, data)
+    except SourceError:
+        return False
+    return True
+
+
+def _digest_of(project: Project, file: SourceFile) -> bytes:
+    data = project.bytes_of(file)
+    return content_digest(data) if project.is_readable(file) else _UNREADABLE
+
+
+def _listed(files: Iterable[SourceFile]) -> Iterator[str]:
+    for file in files:
+        yield from (str(file.path), file.display, file.problem or "")
+
+
+def _asked(options: CheckOptions) -> Iterator[str | bytes]:
+    """The options that have a say in what is found, the number of processes being none of them."""
+    yield from (str(Path.cwd()), str(options.root), *(str(path.absolute()) for path in options.paths))
+    yield repr((options.select, options.ignore, options.min_confidence, options.force_exclude))
+    yield repr(options.config)
+    for name in options.config.presets:
+        path = options.root / name
+        if path.is_file():
+            with contextlib.suppress(OSError):  # then the run itself fails
+                yield path.read_bytes()
+
+
+def _parsed(data: bytes | None) -> dict[str, Any] | None:
+    if data is None:
+        return None
+    try:
+        entry = json.loads(data)
+    except ValueError:
+        return None
+    return entry if isinstance(entry, dict) else None
+
+
+def _result(entry: dict[str, Any]) -> CheckResult | None:
+    try:
+        return decode_result(entry["result"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _rests(entry: dict[str, Any]) -> _Rests:
+    rests = entry["rests"]
+    return _Rests(
+        contents=[bytes.fromhex(each) for each in rests["contents"]],
+        wholly=frozenset(rests["wholly"]),
+        syntax=dict(rests["syntax"]),
+        replies=[(tuple(question), dict(said_by)) for question, said_by in rests["replies"]],
+    )
