@@ -6,12 +6,13 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from capturelint.cells import in_cells
 from capturelint.config import Config
 from capturelint.errors import CaptureLintError, UsageError
 from capturelint.model import CheckResult, Confidence, Diagnostic
@@ -19,6 +20,7 @@ from capturelint.rulebook import Rulebook, load_rulebook
 from capturelint.source.files import SourceFile, find_sources
 
 if TYPE_CHECKING:
+    from capturelint.baseline import Baseline
     from capturelint.cache.store import Store
     from capturelint.findings import Around
     from capturelint.passes.run import UnitHazards
@@ -47,6 +49,10 @@ class CheckOptions:
     root: Path
     force_exclude: bool = False
     jobs: int | None = None
+    #: what files hold in place of what is on disk, by absolute path
+    contents: Mapping[Path, bytes] = field(default_factory=dict)
+    #: findings that do not count
+    baseline: Baseline | None = None
     #: whether the facts behind the result are wanted, as ``explain-finding`` wants them
     explains: bool = False
     #: where results of earlier runs are; None for a run that looks at none
@@ -80,6 +86,21 @@ def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
         raise UsageError("no rule is left to check: all that --select names is ignored too")
     with watch.stage("walk"):
         chosen, project = _load(options)
+    result = _found(options, rulebook, codes, chosen, project, watch)
+    if options.baseline is not None:
+        result = _against(options.baseline, result, options, chosen, codes)
+    return in_cells(result, project.files)
+
+
+def _found(
+    options: CheckOptions,
+    rulebook: Rulebook,
+    codes: frozenset[str],
+    chosen: list[SourceFile],
+    project: Project,
+    watch: _Stopwatch,
+) -> CheckResult:
+    """What an earlier run found, where that holds still, or else what this one finds."""
     if options.cache is None or options.explains or os.environ.get("CAPTURELINT_DEBUG"):
         return _work_out(options, rulebook, codes, chosen, project, watch)
     from capturelint.reuse import Reuse
@@ -108,6 +129,25 @@ def _work_out(
         captures = options.explains or _may_capture(project, presets, options.config)
     analyse = _analyse if captures else _without_regions
     return analyse(options, rulebook, codes, chosen, project, presets, watch)
+
+
+def _against(
+    baseline: Baseline, result: CheckResult, options: CheckOptions, chosen: list[SourceFile], codes: frozenset[str]
+) -> CheckResult:
+    """The result with the baseline's findings suppressed, and what is to be said about the baseline itself."""
+    from capturelint.baseline import View, compare
+
+    failed = {diagnostic.path for diagnostic in result.diagnostics}
+    view = View(
+        known=frozenset(load_rulebook().rules),
+        codes=codes,
+        files=frozenset(file.path for file in chosen),
+        failed=frozenset(file.path for file in chosen if file.display in failed),
+        directories=tuple(SourceFile.at(path).path for path in options.paths if path.is_dir()),
+        least=options.min_confidence,
+    )
+    compared = compare(baseline, result.findings, view)
+    return replace(result, findings=compared.findings, stale=compared.stale, update=compared.update)
 
 
 def _may_capture(project: Project, presets: list[Preset], config: Config) -> bool:
@@ -239,10 +279,20 @@ def _load(options: CheckOptions) -> tuple[list[SourceFile], Project]:
     from capturelint.project.project import Project
 
     exclude = options.config.exclude
-    chosen = find_sources(options.paths, root=options.root, exclude=exclude, force_exclude=options.force_exclude)
+    chosen = find_sources(
+        options.paths,
+        root=options.root,
+        exclude=exclude,
+        force_exclude=options.force_exclude,
+        present=options.contents,
+    )
     rest: list[SourceFile] = []
     if [path.resolve() for path in options.paths] != [options.root.resolve()]:
         rest = find_sources((options.root,), root=options.root, exclude=exclude, force_exclude=True)
+    if options.contents:
+        chosen, rest = (
+            [replace(each, content=options.contents.get(each.path)) for each in files] for files in (chosen, rest)
+        )
     known = {file.path for file in chosen}
     return chosen, Project(options.root, [*chosen, *(file for file in rest if file.path not in known)])
 

@@ -90,4 +90,5 @@ def _about(
         rule=rule.code, name=rule.name, path=module.display, span=span, message=message, label="",
         help=help_text or rule.help, severity=rule.severity, confidence=Confidence.CERTAIN,
         consequence=rule.consequence, fix=fix, fingerprint=fingerprint(rule.code, module.display, "", text, 0),
+        text=text,
     )  # fmt: skip

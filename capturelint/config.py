@@ -55,6 +55,8 @@ class Config:
     min_confidence: Confidence = Confidence.LIKELY
     fail_on: Severity = Severity.ERROR
     require_regions: bool = False
+    #: the file of the baseline, from the directory of the configuration's own file
+    baseline: str | None = None
     #: the version that the project runs on, such as ``2.11``; None for every supported one
     torch_version: str | None = None
     #: how many graphs one loop may capture before CG805 speaks of it
@@ -175,6 +177,7 @@ class _Reader:
             "min-confidence": self.choice(Confidence),
             "fail-on": self.choice(Severity),
             "require-regions": self.flag,
+            "baseline": self.text,
             "torch-version": self.version,
             "max-graphs": self.count,
             "cache-dir": self.text,

@@ -164,7 +164,7 @@ def _with_fingerprints(found: list[Finding], modules: dict[str, Module]) -> list
         occurrence = seen.get(key, 0)
         seen[key] = occurrence + 1
         mark = fingerprint(finding.rule, finding.path, finding.scope, text, occurrence)
-        result.append(replace(finding, fingerprint=mark))
+        result.append(replace(finding, fingerprint=mark, text=text))
     return result
 
 

@@ -15,6 +15,10 @@ def fingerprint(rule: str, path: str, scope: str, text: str, occurrence: int) ->
     is the source of the finding's span; white space and trailing commas in it don't count, since formatters move them.
     ``occurrence`` counts, from 0, the findings of the file that agree in all of the above.
     """
-    normalized = _TRAILING_COMMA.sub("", "".join(text.split()))
-    parts = (rule, path, scope, normalized, str(occurrence))
+    parts = (rule, path, scope, normalized(text), str(occurrence))
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def normalized(text: str) -> str:
+    """What formatters leave of a text."""
+    return _TRAILING_COMMA.sub("", "".join(text.split()))

@@ -1,6 +1,7 @@
 """The ground floor: what a finding, a region and a report are. Imports nothing of ours and nothing heavy.
 
-Lines and columns count from 1, columns in characters. Paths are relative to the working directory, with ``/``.
+Lines and columns count from 1, columns in characters. Paths are relative to the working directory, with ``/``. In a
+notebook ``cell`` is the cell, from 1, that the line counts in; else it is None.
 """
 
 from __future__ import annotations
@@ -72,6 +73,11 @@ class Applicability(enum.Enum):
     UNSAFE = "unsafe"
 
 
+def within(path: str, cell: int | None) -> str:
+    """Where lines count, as people read it: in a file, or in a cell of a notebook."""
+    return path if cell is None else f"{path}:cell {cell}"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
     """A range in one file; the end column is that of the first character after it."""
@@ -89,6 +95,7 @@ class Frame:
     path: str
     line: int
     function: str
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +103,7 @@ class Related:
     path: str
     line: int
     message: str
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +115,7 @@ class RegionRef:
     line: int
     name: str
     trace: tuple[Frame, ...] = ()
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +168,13 @@ class Finding:
     verdict: Verdict | None = None
     fingerprint: str = ""
     cell: int | None = None
-    #: the enclosing function's dotted name, for fingerprints and baselines
+    #: the enclosing function's dotted name, and the source of the span, for fingerprints and baselines
     scope: str = ""
+    text: str = ""
 
     @property
-    def sort_key(self) -> tuple[str, Span, str]:
-        return (self.path, self.span, self.rule)
+    def sort_key(self) -> tuple[str, int, Span, str]:
+        return (self.path, self.cell or 0, self.span, self.rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +185,16 @@ class Diagnostic:
     line: int
     message: str
     rule: str = "CG000"
+    cell: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StaleEntry:
+    """An entry of the baseline that nothing matches any more; ``count`` is how many copies of the code are gone."""
+
+    path: str
+    description: str
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +219,7 @@ class ReachedFunction:
     line: int
     name: str
     called_from: Frame
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +231,7 @@ class UnresolvedCall:
     column: int
     text: str
     reason: str
+    cell: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +251,11 @@ class Region:
     unresolved: tuple[UnresolvedCall, ...] = ()
     #: calls that hand the region what it captures: a callable given to a capturing API or to a wrapper's constructor
     given_by: tuple[Frame, ...] = ()
+    cell: int | None = None
 
     @property
-    def sort_key(self) -> tuple[str, int, str, str]:
-        return (self.path, self.line, self.kind, self.name)
+    def sort_key(self) -> tuple[str, int, int, str, str]:
+        return (self.path, self.cell or 0, self.line, self.kind, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +270,10 @@ class CheckResult:
     hidden: int = 0
     #: set when the run went wrong: then nothing else is
     failure: Failure | None = None
+    #: what the baseline holds and the run did not find
+    stale: tuple[StaleEntry, ...] = ()
+    #: the baseline as this run would have it (a ``baseline.Update``)
+    update: object = field(default=None, repr=False, compare=False)
     #: what the user should know about the run itself, one line each
     notes: tuple[str, ...] = ()
     #: seconds by stage, for ``--timings``

@@ -75,7 +75,7 @@ def test_json_report(core: Core, cli: Cli) -> None:
     assert (ran.status, ran.err) == (1, "")
     report = json.loads(ran.out)
     assert [finding["rule"] for finding in report["findings"]] == ["CG101"]
-    assert report["summary"] == {"files": 2, "regions": 1, "findings": 1, "suppressed": 0, "hidden": 0}
+    assert report["summary"] == {"files": 2, "regions": 1, "findings": 1, "suppressed": 0, "baseline": 0, "hidden": 0}
 
 
 def test_several_reports_of_one_run(core: Core, cli: Cli, tmp_path: Path) -> None:
@@ -344,7 +344,12 @@ a.py:1 comment step
         "",
     )
     report = json.loads(cli("regions", "--format", "json").out)
-    assert report["regions"][0]["reached"][0]["called_from"] == {"path": "a.py", "line": 2, "function": "step"}
+    assert report["regions"][0]["reached"][0]["called_from"] == {
+        "path": "a.py",
+        "cell": None,
+        "line": 2,
+        "function": "step",
+    }
 
 
 def test_regions_says_that_there_are_none(core: Core, cli: Cli) -> None:

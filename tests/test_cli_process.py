@@ -152,14 +152,14 @@ def test_pipe_is_refused_at_once(project: Path, run_tool: Tool) -> None:
 
 
 def test_file_that_is_no_python(project: Path, run_tool: Tool) -> None:
-    write_files(project, {"notes.ipynb": '{"cells": []}', "README": "how to run it\n"})
+    write_files(project, {"notes.ipynb": '{"cells": {}}', "README": "how to run it\n"})
     ran = run_tool("check", "notes.ipynb", "README", cwd=project)
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     assert ran == Ran(
         1,
         "README:1:1: error CG000 syntax-error  invalid syntax"
-        f" (read as Python {python}; it should be a Python file, and notebooks are not supported yet)\n"
-        "notes.ipynb:1:1: error CG000 unreadable-file  cannot be read: notebooks are not supported yet\n\n"
+        f" (read as Python {python}; it should be a Python file)\n"
+        "notes.ipynb:1:1: error CG000 unreadable-file  cannot be read: not a notebook: it has no list of cells\n\n"
         "0 errors, 0 warnings (0 files checked, 0 regions); 2 files could not be checked\n",
         "",
     )

@@ -118,7 +118,7 @@ def test_wheel_works_in_an_empty_environment_without_torch(built: Built, tmp_pat
     report = json.loads(done.stdout)
     (finding,) = report["findings"]
     assert (finding["rule"], finding["path"], finding["line"]) == ("CG101", "program/run.py", 5)
-    assert report["summary"] == {"files": 1, "regions": 1, "findings": 1, "suppressed": 0, "hidden": 0}
+    assert report["summary"] == {"files": 1, "regions": 1, "findings": 1, "suppressed": 0, "baseline": 0, "hidden": 0}
 
     assert (
         run_well(scripts / "python", "-m", "capturelint", "--version", cwd=tmp_path) == f"capturelint {__version__}\n"

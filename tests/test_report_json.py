@@ -128,12 +128,13 @@ def test_a_report_in_full() -> None:
                     {
                         "kind": "torch.cuda.graph",
                         "path": "src/run.py",
+                        "cell": None,
                         "line": 40,
                         "name": "Runner.capture",
-                        "trace": [{"path": "src/run.py", "line": 41, "function": "Runner.capture"}],
+                        "trace": [{"path": "src/run.py", "cell": None, "line": 41, "function": "Runner.capture"}],
                     }
                 ],
-                "related": [{"path": "src/run.py", "line": 22, "message": "static input made here"}],
+                "related": [{"path": "src/run.py", "cell": None, "line": 22, "message": "static input made here"}],
                 "why": ["self.pool is torch.Tensor: assigned at src/run.py:18"],
                 "fix": {
                     "applicability": "unsafe",
@@ -149,15 +150,18 @@ def test_a_report_in_full() -> None:
             {
                 "kind": "torch.cuda.graph",
                 "path": "src/run.py",
+                "cell": None,
                 "line": 40,
                 "name": "Runner.capture",
                 "reached_functions": 1,
                 "unresolved_calls": 1,
             }
         ],
-        "diagnostics": [{"path": "b.py", "line": 3, "message": f"invalid syntax (read as Python {PYTHON})"}],
+        "diagnostics": [
+            {"path": "b.py", "cell": None, "line": 3, "message": f"invalid syntax (read as Python {PYTHON})"}
+        ],
         "errors": [],
-        "summary": {"files": 120, "regions": 1, "findings": 1, "suppressed": 1, "hidden": 3},
+        "summary": {"files": 120, "regions": 1, "findings": 1, "suppressed": 1, "baseline": 0, "hidden": 3},
     }
 
 
@@ -183,7 +187,7 @@ def test_nothing_found() -> None:
         "regions": [],
         "diagnostics": [],
         "errors": [],
-        "summary": {"files": 0, "regions": 0, "findings": 0, "suppressed": 0, "hidden": 0},
+        "summary": {"files": 0, "regions": 0, "findings": 0, "suppressed": 0, "baseline": 0, "hidden": 0},
     }
 
 
@@ -194,22 +198,25 @@ def test_regions() -> None:
             {
                 "kind": "torch.cuda.graph",
                 "path": "src/run.py",
+                "cell": None,
                 "line": 40,
                 "name": "Runner.capture",
                 "reached_functions": 1,
                 "unresolved_calls": 1,
-                "given_by": [{"path": "src/main.py", "line": 7, "function": "build"}],
+                "given_by": [{"path": "src/main.py", "cell": None, "line": 7, "function": "build"}],
                 "reached": [
                     {
                         "path": "src/a.py",
+                        "cell": None,
                         "line": 10,
                         "name": "step",
-                        "called_from": {"path": "src/run.py", "line": 41, "function": "Runner.capture"},
+                        "called_from": {"path": "src/run.py", "cell": None, "line": 41, "function": "Runner.capture"},
                     }
                 ],
                 "unresolved": [
                     {
                         "path": "src/a.py",
+                        "cell": None,
                         "line": 11,
                         "column": 5,
                         "text": "plan()",

@@ -176,8 +176,7 @@ def test_diagnostics() -> None:
         "a.py:1:1: error CG000 unreadable-file  cannot be read: Permission denied\n"
         f"b.py:3:1: error CG000 syntax-error  invalid syntax (read as Python {python})\n"
         "c.py:9:1: error CG000 internal-error  internal error: KeyError: 'x'\n"
-        f"notes:1:1: error CG000 syntax-error  invalid syntax (read as Python {python}; it should be a Python file,"
-        " and notebooks are not supported yet)\n"
+        f"notes:1:1: error CG000 syntax-error  invalid syntax (read as Python {python}; it should be a Python file)\n"
         "\n"
         "0 errors, 0 warnings (2 files checked, 0 regions); 4 files could not be checked\n"
     )

@@ -201,13 +201,11 @@ def test_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert found(tmp_path) == []
 
 
-def test_notebook_named_by_the_user(tmp_path: Path) -> None:
-    write(tmp_path, "a.ipynb", "b.py")
-    assert found(tmp_path) == ["b.py"]
-    (notebook,) = find_sources([tmp_path / "a.ipynb"], root=tmp_path)
-    with pytest.raises(SourceError, match=r"^cannot be read: notebooks are not supported yet$"):
-        notebook.read()
-    assert find_sources([tmp_path / "a.ipynb"], root=tmp_path, exclude=["*.ipynb"], force_exclude=True) == []
+def test_notebooks_are_found_and_ignored_as_modules_are(tmp_path: Path) -> None:
+    write(tmp_path, "a.ipynb", "b.py", "old.ipynb", "sub/c.ipynb", ".ipynb_checkpoints/a-checkpoint.ipynb")
+    assert found(tmp_path) == ["a.ipynb", "b.py", "old.ipynb", "sub/c.ipynb"]
+    (tmp_path / ".gitignore").write_text("old.ipynb\n/sub/*.ipynb\n")
+    assert found(tmp_path) == ["a.ipynb", "b.py"]
 
 
 def test_directory_that_cannot_be_listed_becomes_a_source_error(

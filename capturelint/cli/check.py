@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from capturelint.cli import options
+from capturelint.cli.baseline import baseline_options, with_baseline, write_stale_notes, written
 from capturelint.cli.notes import write_notes
 from capturelint.cli.output import Reports, note, parse_destinations
 from capturelint.cli.process import keep_until_exit
+from capturelint.cli.stdin import given_paths, stdin_filename_option
 from capturelint.cli.verifying import harness_options, run_verifier, write_verifier_notes
 from capturelint.errors import UsageError
 from capturelint.model import CheckResult, Confidence, Severity
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 @click.command("check")
 @options.paths_argument
+@stdin_filename_option
 @options.format_option
 @options.output_option
 @options.rule_list_option("--select", "Check only these rules: codes, prefixes or names, comma separated.")
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even when there are findings.")
 @click.option("--statistics", is_flag=True, help="Show how many findings each rule has, in the place of the findings.")
+@baseline_options
 @options.require_regions_option
 @options.config_option
 @options.force_exclude_option
@@ -57,6 +62,7 @@ if TYPE_CHECKING:
 @click.option("--timings", is_flag=True, help="Show on stderr how long each stage took.")
 def command(
     paths: tuple[Path, ...],
+    stdin_filename: Path | None,
     stdout_format: str | None,
     outputs: tuple[str, ...],
     select: tuple[str, ...],
@@ -65,6 +71,9 @@ def command(
     fail_on: str | None,
     exit_zero: bool,
     statistics: bool,
+    baseline_file: Path | None,
+    no_baseline: bool,
+    update_baseline: bool,
     require_regions: bool,
     config_file: Path | None,
     force_exclude: bool,
@@ -97,6 +106,9 @@ def command(
             raise UsageError("--verify-on-gpu and --verify-if-possible differ where there is no GPU: give one of them")
         if only_confirmed and not (verify_on_gpu or verify_if_possible):
             raise UsageError("--only-confirmed needs --verify-on-gpu or --verify-if-possible, which confirm findings")
+        paths, contents = given_paths(paths, stdin_filename)
+        if contents and (verify_on_gpu or verify_if_possible):
+            raise UsageError("what comes from stdin cannot be verified: the verifier imports files")
         run = options.check_options(
             paths,
             config_file=config_file,
@@ -108,8 +120,11 @@ def command(
             no_cache=no_cache,
             cache_dir=cache_dir,
         )
+        run = with_baseline(replace(run, contents=contents), baseline_file, off=no_baseline, update=update_baseline)
         result = check_paths(run)
         keep_until_exit(result)
+        if update_baseline:
+            result = written(result)
         verified = None
         if verify_on_gpu or verify_if_possible:
             verified = _verified(
@@ -130,8 +145,9 @@ def command(
             require_regions=require_regions or run.config.require_regions,
             exit_zero=exit_zero,
         )
-        reports.write(result, ReportOptions(LineReader(), verbose=verbose, quiet=quiet, gate=gate))
+        reports.write(result, ReportOptions(LineReader(contents), verbose=verbose, quiet=quiet, gate=gate))
     write_notes(result, paths, required=gate.require_regions, quiet=quiet, config_notes=run.config.notes)
+    write_stale_notes(result, quiet=quiet, verbose=verbose)
     if verified is not None:
         write_verifier_notes(verified, quiet=quiet)
     if timings:

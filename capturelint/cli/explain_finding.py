@@ -14,6 +14,7 @@ from capturelint.cli.terminal import use_color
 from capturelint.errors import UsageError
 from capturelint.model import CheckResult, Confidence, Finding
 from capturelint.report.outcome import PASSED
+from capturelint.source.notebooks import SUFFIX
 
 
 @click.command("explain-finding")
@@ -72,6 +73,8 @@ def _place(text: str) -> tuple[Path, int]:
     found = Path(path)
     if found.is_dir():
         raise UsageError(f"{path} is a directory: name the file that the finding is in")
+    if SUFFIX in path:
+        raise UsageError("what findings in notebooks rest on cannot be shown; `check --verbose` says some of it")
     return found, int(number)
 
 

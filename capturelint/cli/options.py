@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-class _GivenPath(click.Path):
+class GivenPath(click.Path):
     """A path that is not empty: as a Path, an empty one would be the working directory."""
 
     def __init__(self) -> None:
@@ -51,13 +51,13 @@ def _split_some(ctx: click.Context, parameter: click.Parameter, value: Sequence[
 
 
 paths_argument = click.argument(
-    "paths", metavar="[PATH]...", nargs=-1, type=_GivenPath(), callback=lambda c, p, v: v or (Path(),)
+    "paths", metavar="[PATH]...", nargs=-1, type=GivenPath(), callback=lambda c, p, v: v or (Path(),)
 )
 config_option = click.option(
     "--config",
     "config_file",
     metavar="FILE",
-    type=_GivenPath(),
+    type=GivenPath(),
     help="Read the configuration from FILE.  [default: the project's capturelint.toml, else its pyproject.toml]",
 )
 color_option = click.option(
@@ -70,7 +70,7 @@ require_regions_option = click.option("--require-regions", is_flag=True, help="F
 cache_dir_option = click.option(
     "--cache-dir",
     metavar="DIR",
-    type=_GivenPath(),
+    type=GivenPath(),
     envvar="CAPTURELINT_CACHE_DIR",
     help="Keep results in DIR.  [default: the user's cache folder; env: CAPTURELINT_CACHE_DIR]",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ import click
 from capturelint.cli import options
 from capturelint.cli.notes import write_notes
 from capturelint.cli.process import keep_until_exit
+from capturelint.cli.stdin import given_paths, stdin_filename_option
 from capturelint.cli.streams import write_stdout
 from capturelint.cli.terminal import use_color
 from capturelint.report.outcome import FAILED, PASSED
@@ -17,6 +19,7 @@ from capturelint.report.outcome import FAILED, PASSED
 
 @click.command("regions")
 @options.paths_argument
+@stdin_filename_option
 @click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @options.require_regions_option
 @options.config_option
@@ -26,6 +29,7 @@ from capturelint.report.outcome import FAILED, PASSED
 @options.color_option
 def command(
     paths: tuple[Path, ...],
+    stdin_filename: Path | None,
     output_format: str,
     require_regions: bool,
     config_file: Path | None,
@@ -40,6 +44,7 @@ def command(
     from capturelint.report.json import render_regions_json
     from capturelint.report.regions_text import render_regions
 
+    paths, contents = given_paths(paths, stdin_filename)
     run = options.check_options(
         paths,
         config_file=config_file,
@@ -48,7 +53,7 @@ def command(
         no_cache=no_cache,
         cache_dir=cache_dir,
     )
-    result = check_paths(run)
+    result = check_paths(replace(run, contents=contents))
     keep_until_exit(result)
     required = require_regions or run.config.require_regions
     if output_format == "json":

@@ -9,12 +9,12 @@ from capturelint.model import CheckResult, Diagnostic
 from capturelint.source.problems import UNREADABLE
 
 _INTERNAL = "internal error: "
-_PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
+_PYTHON_SUFFIXES = (".py", ".pyi", ".pyw", ".ipynb")
 _SYNTAX = "syntax-error"
 
 
 def in_order(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    return sorted(diagnostics, key=lambda item: (item.path, item.line, item.message))
+    return sorted(diagnostics, key=lambda item: (item.path, item.cell or 0, item.line, item.message))
 
 
 def name_of(diagnostic: Diagnostic) -> str:
@@ -30,7 +30,7 @@ def message_of(diagnostic: Diagnostic) -> str:
         return diagnostic.message
     read_as = f"read as Python {sys.version_info.major}.{sys.version_info.minor}"
     if not diagnostic.path.endswith(_PYTHON_SUFFIXES):
-        read_as += "; it should be a Python file, and notebooks are not supported yet"
+        read_as += "; it should be a Python file"
     return f"{diagnostic.message} ({read_as})"
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capturelint.model import CheckResult, Failure, Finding, Severity
+from capturelint.model import CheckResult, Failure, Finding, Severity, within
 from capturelint.report.diagnostics import in_order, message_of, name_of
 from capturelint.report.options import ReportOptions
 from capturelint.report.outcome import reported
-from capturelint.report.paths import shown_from_base
+from capturelint.report.paths import shown_from_base, within_cell
 
 
 def render_github(result: CheckResult, options: ReportOptions) -> str:
@@ -21,7 +21,7 @@ def _commands(result: CheckResult, options: ReportOptions) -> Iterator[str]:
         yield _failure(result.failure, options)
     for item in in_order(result.diagnostics):
         properties = {"title": f"capturelint ({item.rule})", "file": _file(item.path, options), "line": item.line}
-        yield _command("error", properties, f"{name_of(item)}: {message_of(item)}")
+        yield _command("error", properties, f"{within_cell(item)}{name_of(item)}: {message_of(item)}")
     yield from (_finding(finding, options) for finding in reported(result))
 
 
@@ -47,11 +47,11 @@ def _finding(finding: Finding, options: ReportOptions) -> str:
 
 
 def _text(finding: Finding, options: ReportOptions) -> Iterator[str]:
-    yield f"{finding.name} [{finding.confidence.value}]: {finding.message}"
+    yield f"{within_cell(finding)}{finding.name} [{finding.confidence.value}]: {finding.message}"
     for region in finding.regions[:1]:
-        yield f"captured here: {_file(region.path, options)}:{region.line}"
+        yield f"captured here: {within(_file(region.path, options), region.cell)}:{region.line}"
         for frame in region.trace:
-            yield f"called from: {_file(frame.path, options)}:{frame.line}"
+            yield f"called from: {within(_file(frame.path, options), frame.cell)}:{frame.line}"
     if finding.help:
         yield f"help: {finding.help}"
     if finding.verdict is not None:

@@ -11,7 +11,7 @@ from capturelint.model import CheckResult, Diagnostic, Failure, Finding, Severit
 from capturelint.report.diagnostics import in_order, message_of, name_of
 from capturelint.report.options import ReportOptions
 from capturelint.report.outcome import reported
-from capturelint.report.paths import shown_from_base
+from capturelint.report.paths import shown_from_base, within_cell
 
 #: what could not be checked at all comes before what was found
 _UNCHECKED = "blocker"
@@ -45,13 +45,20 @@ def _failure(failure: Failure, options: ReportOptions) -> dict[str, Any]:
 def _diagnostic(item: Diagnostic, options: ReportOptions) -> dict[str, Any]:
     path, message = shown_from_base(item.path, options.base), message_of(item)
     issue_hash = _hash(item.rule, path, item.message)
-    return _issue(item.rule, f"{name_of(item)}: {message}", _UNCHECKED, path, (item.line, item.line), issue_hash)
+    return _issue(
+        item.rule,
+        f"{within_cell(item)}{name_of(item)}: {message}",
+        _UNCHECKED,
+        path,
+        (item.line, item.line),
+        issue_hash,
+    )
 
 
 def _finding(finding: Finding, options: ReportOptions) -> dict[str, Any]:
     path, span = shown_from_base(finding.path, options.base), finding.span
     severity = "major" if finding.severity is Severity.ERROR else "minor"
-    description = f"{finding.name} [{finding.confidence.value}]: {finding.message}"
+    description = f"{within_cell(finding)}{finding.name} [{finding.confidence.value}]: {finding.message}"
     fingerprint = finding.fingerprint or _hash(finding.rule, path, str(span))
     return _issue(finding.rule, description, severity, path, (span.line, span.end_line), fingerprint)
 

@@ -48,6 +48,7 @@ def render_json(result: CheckResult, options: ReportOptions | None = None) -> st
             "regions": len(result.regions),
             "findings": len(findings) - suppressed,
             "suppressed": suppressed,
+            "baseline": sum(f.suppressed is not None and f.suppressed.kind == "baseline" for f in findings),
             "hidden": result.hidden,
         },
     }
@@ -91,6 +92,7 @@ def _region_summary(region: Region) -> dict[str, Any]:
     return {
         "kind": region.kind,
         "path": region.path,
+        "cell": region.cell,
         "line": region.line,
         "name": region.name,
         "reached_functions": len(region.reached),
@@ -104,7 +106,7 @@ def _failure(failure: Failure) -> dict[str, Any]:
 
 def _diagnostics(result: CheckResult) -> list[dict[str, Any]]:
     return [
-        {"path": diagnostic.path, "line": diagnostic.line, "message": message_of(diagnostic)}
+        {"path": diagnostic.path, "cell": diagnostic.cell, "line": diagnostic.line, "message": message_of(diagnostic)}
         for diagnostic in in_order(result.diagnostics)
     ]
 
@@ -113,6 +115,7 @@ def _region_with_reach(region: Region) -> dict[str, Any]:
     reached = [
         {
             "path": function.path,
+            "cell": function.cell,
             "line": function.line,
             "name": function.name,
             "called_from": _frame(function.called_from),
@@ -120,7 +123,14 @@ def _region_with_reach(region: Region) -> dict[str, Any]:
         for function in region.reached
     ]
     unresolved = [
-        {"path": call.path, "line": call.line, "column": call.column, "text": call.text, "reason": call.reason}
+        {
+            "path": call.path,
+            "cell": call.cell,
+            "line": call.line,
+            "column": call.column,
+            "text": call.text,
+            "reason": call.reason,
+        }
         for call in region.unresolved
     ]
     given_by = [_frame(frame) for frame in region.given_by]
@@ -156,13 +166,14 @@ def _span(span: Span) -> dict[str, int]:
 
 
 def _frame(frame: Frame) -> dict[str, Any]:
-    return {"path": frame.path, "line": frame.line, "function": frame.function}
+    return {"path": frame.path, "cell": frame.cell, "line": frame.line, "function": frame.function}
 
 
 def _region_ref(region: RegionRef) -> dict[str, Any]:
     return {
         "kind": region.kind,
         "path": region.path,
+        "cell": region.cell,
         "line": region.line,
         "name": region.name,
         "trace": [_frame(frame) for frame in region.trace],
@@ -170,7 +181,7 @@ def _region_ref(region: RegionRef) -> dict[str, Any]:
 
 
 def _related(related: Related) -> dict[str, Any]:
-    return {"path": related.path, "line": related.line, "message": related.message}
+    return {"path": related.path, "cell": related.cell, "line": related.line, "message": related.message}
 
 
 def _fix(fix: Fix) -> dict[str, Any]:

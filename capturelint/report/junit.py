@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from xml.etree import ElementTree
 
-from capturelint.model import CheckResult, Diagnostic, Failure, Finding
+from capturelint.model import CheckResult, Diagnostic, Failure, Finding, within
 from capturelint.report.diagnostics import in_order, message_of, name_of
 from capturelint.report.options import ReportOptions
 from capturelint.report.paths import shown_from_base
@@ -52,14 +52,16 @@ def _failure(failure: Failure, options: ReportOptions) -> ElementTree.Element:
 
 def _diagnostic(item: Diagnostic, options: ReportOptions) -> ElementTree.Element:
     case = _case(f"{item.rule} {name_of(item)}", shown_from_base(item.path, options.base), item.line)
-    _outcome(case, "error", item.rule, message_of(item), f"{item.path}:{item.line}: {message_of(item)}")
+    _outcome(
+        case, "error", item.rule, message_of(item), f"{within(item.path, item.cell)}:{item.line}: {message_of(item)}"
+    )
     return case
 
 
 def _finding(finding: Finding, options: ReportOptions) -> ElementTree.Element:
     span = finding.span
     path = shown_from_base(finding.path, options.base)
-    case = _case(f"{finding.rule} {finding.name}:{span.line}:{span.column}", path, span.line)
+    case = _case(f"{finding.rule} {within(finding.name, finding.cell)}:{span.line}:{span.column}", path, span.line)
     text = "\n".join(_text(finding))
     if finding.suppressed is not None:
         ElementTree.SubElement(case, "skipped", message=_legal(finding.suppressed.reason or finding.suppressed.kind))
@@ -71,10 +73,10 @@ def _finding(finding: Finding, options: ReportOptions) -> ElementTree.Element:
 
 
 def _text(finding: Finding) -> Iterator[str]:
-    yield f"{finding.path}:{finding.span.line}:{finding.span.column}: {finding.message}"
+    yield f"{within(finding.path, finding.cell)}:{finding.span.line}:{finding.span.column}: {finding.message}"
     for region in finding.regions[:1]:
-        yield f"captured here: {region.path}:{region.line}"
-        yield from (f"called from: {frame.path}:{frame.line}" for frame in region.trace)
+        yield f"captured here: {within(region.path, region.cell)}:{region.line}"
+        yield from (f"called from: {within(frame.path, frame.cell)}:{frame.line}" for frame in region.trace)
     if finding.help:
         yield f"help: {finding.help}"
     if finding.verdict is not None:

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from urllib.parse import quote
 
+from capturelint.model import Diagnostic, Finding, Frame, RegionRef, Related
+
 
 def relative_to_base(path: str, base: Path | None) -> str | None:
     """``path`` (as reports show it) from ``base``, with ``/``; None for one that lies outside.
@@ -32,3 +34,8 @@ def as_uri(path: str) -> str:
 
 def directory_uri(directory: Path) -> str:
     return "file://" + quote(os.fsencode(directory.as_posix().rstrip("/") + "/"), safe="/")
+
+
+def within_cell(thing: Diagnostic | Finding | Frame | RegionRef | Related) -> str:
+    """What a message begins with where a format has lines but no cells, and these lines count in a notebook's cell."""
+    return "" if thing.cell is None else f"cell {thing.cell}: "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capturelint.model import CheckResult, Region
+from capturelint.model import CheckResult, Region, within
 from capturelint.report.frame import printable, shorten
 from capturelint.report.style import Style
 from capturelint.report.text import count, looked_at, one_line, render_diagnostics
@@ -26,12 +26,15 @@ def render_regions(result: CheckResult, *, color: bool = False) -> str:
 
 
 def _region(region: Region, style: Style) -> Iterator[str]:
-    place = printable(f"{region.path}:{region.line}")
+    place = printable(f"{within(region.path, region.cell)}:{region.line}")
     yield f"{style.strong(place)} {region.kind} {style.strong(printable(region.name))}"
     if region.given_by:
         yield f"  given what it captures by {count(len(region.given_by), 'call')}"
         yield from _table(
-            [(f"{frame.path}:{frame.line}", f"in {frame.function}", "") for frame in region.given_by[:_MAX_GIVEN]]
+            [
+                (f"{within(frame.path, frame.cell)}:{frame.line}", f"in {frame.function}", "")
+                for frame in region.given_by[:_MAX_GIVEN]
+            ]
         )
         if len(region.given_by) > _MAX_GIVEN:
             yield f"    and {len(region.given_by) - _MAX_GIVEN} more"
@@ -40,13 +43,19 @@ def _region(region: Region, style: Style) -> Iterator[str]:
     if region.reached:
         yield f"  enters {count(len(region.reached), 'function')}"
         rows = [
-            (f"{item.path}:{item.line}", item.name, f"called from {item.called_from.path}:{item.called_from.line}")
+            (
+                f"{within(item.path, item.cell)}:{item.line}",
+                item.name,
+                f"called from {within(item.called_from.path, item.called_from.cell)}:{item.called_from.line}",
+            )
             for item in region.reached
         ]
         yield from _table(rows)
     if region.unresolved:
         yield f"  could not follow {count(len(region.unresolved), 'call')}"
-        yield from _table([(f"{c.path}:{c.line}:{c.column}", one_line(c.text), c.reason) for c in region.unresolved])
+        yield from _table(
+            [(f"{within(c.path, c.cell)}:{c.line}:{c.column}", one_line(c.text), c.reason) for c in region.unresolved]
+        )
 
 
 def _table(cells: list[tuple[str, str, str]]) -> Iterator[str]:

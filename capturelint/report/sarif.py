@@ -24,7 +24,7 @@ from capturelint.model import (
 )
 from capturelint.report.diagnostics import in_order, message_of, name_of
 from capturelint.report.options import ReportOptions
-from capturelint.report.paths import as_uri, directory_uri, relative_to_base
+from capturelint.report.paths import as_uri, directory_uri, relative_to_base, within_cell
 from capturelint.report.sarif_rules import describe, descriptors
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -91,7 +91,7 @@ class _Writer:
             "ruleId": finding.rule,
             "ruleIndex": index[finding.rule],
             "level": finding.severity.value,
-            "message": {"text": f"{finding.message}{help_text}"},
+            "message": {"text": f"{within_cell(finding)}{finding.message}{help_text}"},
             "locations": [location],
             "relatedLocations": list(self._related(finding)),
             "suppressions": list(_suppressions(finding)),
@@ -109,8 +109,10 @@ class _Writer:
     def _related(self, finding: Finding) -> Iterator[dict[str, Any]]:
         places = [place for region in finding.regions[:1] for place in _way(region)]
         for other in finding.regions[1:]:
-            places.append((other.path, other.line, f"also captured here: {other.kind} in {other.name}"))
-        places += [(item.path, item.line, item.message) for item in finding.related]
+            places.append(
+                (other.path, other.line, f"{within_cell(other)}also captured here: {other.kind} in {other.name}")
+            )
+        places += [(item.path, item.line, within_cell(item) + item.message) for item in finding.related]
         for number, (path, line, text) in enumerate(places, 1):
             yield {"id": number, **self._location(path, line), "message": {"text": text}}
 
@@ -135,7 +137,7 @@ class _Writer:
         return {
             "descriptor": {"id": item.rule},
             "level": "error",
-            "message": {"text": f"{name_of(item)}: {message_of(item)}"},
+            "message": {"text": f"{within_cell(item)}{name_of(item)}: {message_of(item)}"},
             "locations": [self._location(item.path, item.line)],
         }
 
@@ -169,8 +171,11 @@ def _region(span: Span) -> dict[str, int]:
 
 
 def _way(region: RegionRef) -> Sequence[tuple[str, int, str]]:
-    begin = (region.path, region.line, f"captured here: {region.kind} in {region.name}")
-    return [begin, *((frame.path, frame.line, f"called from {frame.function}") for frame in region.trace)]
+    begin = (region.path, region.line, f"{within_cell(region)}captured here: {region.kind} in {region.name}")
+    return [
+        begin,
+        *((frame.path, frame.line, f"{within_cell(frame)}called from {frame.function}") for frame in region.trace),
+    ]
 
 
 def _suppressions(finding: Finding) -> Iterator[dict[str, Any]]:

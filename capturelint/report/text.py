@@ -14,6 +14,7 @@ from capturelint.model import (
     Severity,
     Verdict,
     VerdictStatus,
+    within,
 )
 from capturelint.report.diagnostics import checked_files, in_order, message_of, name_of, unchecked_files
 from capturelint.report.frame import DEFAULT_WIDTH, display_width, printable, shorten, underline
@@ -45,7 +46,7 @@ def render_diagnostics(diagnostics: Sequence[Diagnostic], style: Style) -> str:
     """One line for each file that could not be checked, without a newline at the end."""
     lines = []
     for item in in_order(diagnostics):
-        place = style.strong(printable(f"{item.path}:{item.line}:1:"))
+        place = style.strong(printable(f"{within(item.path, item.cell)}:{item.line}:1:"))
         severity = style.severity(f"error {item.rule}", Severity.ERROR)
         lines.append(f"{place} {severity} {name_of(item)}  {one_line(message_of(item))}")
     return "\n".join(lines)
@@ -67,7 +68,8 @@ def footer(result: CheckResult, style: Style) -> str:
     parts = [count(errors, "error"), count(len(counted) - errors, "warning")]
     suppressed = len(result.findings) - len(counted)
     if suppressed:
-        parts.append(f"{suppressed} suppressed")
+        known = sum(f.suppressed is not None and f.suppressed.kind == "baseline" for f in result.findings)
+        parts.append(f"{suppressed} suppressed" + (f" ({known} by the baseline)" if known else ""))
     text = f"{', '.join(parts)} {looked_at(result)}"
     if result.hidden:
         text += f"; {count(result.hidden, 'possible finding')} hidden ({_SHOW_HIDDEN})"
@@ -83,7 +85,7 @@ def one_line(text: str) -> str:
 
 
 def place_of(finding: Finding) -> str:
-    return printable(f"{finding.path}:{finding.span.line}:{finding.span.column}:")
+    return printable(f"{within(finding.path, finding.cell)}:{finding.span.line}:{finding.span.column}:")
 
 
 def rule_of(finding: Finding, options: ReportOptions, style: Style) -> str:
@@ -121,7 +123,7 @@ class _Printer:
             yield f"  {self._verdict(finding.verdict)}"
 
     def _source(self, finding: Finding) -> Iterator[str]:
-        line = self.options.read_line(finding.path, finding.span.line)
+        line = self.options.read_line(within(finding.path, finding.cell), finding.span.line)
         if line is None:
             return
         number = str(finding.span.line)
@@ -137,7 +139,9 @@ class _Printer:
         notes = [note for region in finding.regions[:1] for note in self._way(region)]
         if self.options.verbose:
             notes += [self._region_note("also in", region) for region in finding.regions[1:]]
-        notes += [_Note("related", f"{item.path}:{item.line}", item.message) for item in finding.related]
+        notes += [
+            _Note("related", f"{within(item.path, item.cell)}:{item.line}", item.message) for item in finding.related
+        ]
         places = max((display_width(note.place) for note in notes), default=0)
         for note in notes:
             yield self._note(note, places)
@@ -155,12 +159,14 @@ class _Printer:
         yield from map(self._hop, trace[FIRST_HOPS - MAX_HOPS :])
 
     def _hop(self, frame: Frame) -> _Note:
-        source = self.options.read_line(frame.path, frame.line)
-        return _Note("called from", f"{frame.path}:{frame.line}", source or f"in {frame.function}")
+        where = within(frame.path, frame.cell)
+        source = self.options.read_line(where, frame.line)
+        return _Note("called from", f"{where}:{frame.line}", source or f"in {frame.function}")
 
     def _region_note(self, label: str, region: RegionRef) -> _Note:
-        source = self.options.read_line(region.path, region.line)
-        return _Note(label, f"{region.path}:{region.line}", source or f"{region.kind} in {region.name}")
+        where = within(region.path, region.cell)
+        source = self.options.read_line(where, region.line)
+        return _Note(label, f"{where}:{region.line}", source or f"{region.kind} in {region.name}")
 
     def _note(self, note: _Note, places: int) -> str:
         place = printable(note.place) + " " * (places - display_width(note.place))

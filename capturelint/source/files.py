@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from capturelint.errors import SourceError, UsageError
-from capturelint.source.gitignore import GITIGNORE, IgnoreFile, is_ignored, parse_ignore_lines, read_ignore_file
-from capturelint.source.problems import NOTEBOOK, unreadable
+from capturelint.source.gitignore import (
+    GITIGNORE,
+    SUFFIXES,
+    IgnoreFile,
+    is_ignored,
+    parse_ignore_lines,
+    read_ignore_file,
+)
+from capturelint.source.notebooks import SUFFIX, Notebook, read_notebook
+from capturelint.source.problems import unreadable
 from capturelint.source.roots import repository_top
 
 #: directories that hold no source of the project's own; skipped below a given path, never the given path itself
@@ -19,6 +27,7 @@ DEFAULT_EXCLUDES = frozenset(
     {
         ".eggs",
         ".git",
+        ".ipynb_checkpoints",
         ".mypy_cache",
         ".nox",
         ".pytest_cache",
@@ -40,20 +49,35 @@ class SourceFile:
     """One file to check: ``path`` is absolute, ``display`` is what reports show (see ``display_path``).
 
     ``problem`` is set for what is known to be unreadable, and becomes a diagnostic when it is read: a directory that
-    cannot be listed, which stands in for the files that it hides, or a notebook.
+    cannot be listed, which stands in for the files that it hides.
     """
 
     path: Path
     display: str
     problem: str | None = None
+    #: what the file is to hold, whatever is on disk
+    content: bytes | None = None
 
     @classmethod
     def at(cls, path: Path) -> SourceFile:
         absolute = os.path.abspath(path)
         return cls(Path(absolute), display_path(absolute))
 
+    @property
+    def is_notebook(self) -> bool:
+        return self.display.endswith(SUFFIX)
+
+    def notebook(self) -> Notebook:
+        """The notebook in the file; raises SourceError."""
+        return read_notebook(self._bytes(), self.display)
+
     def read(self) -> bytes:
-        """The file's bytes; raises SourceError with a one-line message when there are none to be had."""
+        """The bytes of the file's Python source; raises SourceError with a one-line message when there are none."""
+        return self.notebook().source.encode("utf-8") if self.is_notebook else self._bytes()
+
+    def _bytes(self) -> bytes:
+        if self.content is not None:
+            return self.content
         if self.problem is not None:
             raise SourceError(self.display, 1, unreadable(self.problem))
         try:
@@ -76,22 +100,24 @@ def find_sources(
     exclude: Sequence[str] = (),
     force_exclude: bool = False,
     respect_gitignore: bool = True,
+    present: Collection[Path] = (),
 ) -> list[SourceFile]:
     """The files to check, each once, sorted by path.
 
-    Directories are walked for ``*.py``; symbolic links to directories below them are not followed (as git does it). A
-    file that is named in ``paths`` is taken whatever it is called, unless ``force_exclude`` is set and it is excluded;
-    .gitignore never counts for such a file, since a file that git tracks may match it. ``exclude`` holds gitignore
-    patterns relative to ``root``. Raises UsageError for a path that does not exist or is neither file nor directory (a
-    pipe, a device), and for a pattern that makes no sense.
+    Directories are walked for ``*.py`` and ``*.ipynb``; symbolic links to directories below them are not followed (as
+    git does it). A file that is named in ``paths`` is taken whatever it is called, unless ``force_exclude`` is set and
+    it is excluded; .gitignore never counts for such a file, since a file that git tracks may match it. ``exclude``
+    holds gitignore patterns relative to ``root``. Files ``present`` are there whatever is on disk. Raises UsageError
+    for a path that does not exist or is neither file nor directory (a pipe, a device), and for a pattern that makes no
+    sense.
     """
     excluded = _parse_excludes(exclude, root)
     found: dict[str, str | None] = {}
     for path in paths:
         absolute = os.path.abspath(path)
-        if not _is_directory(absolute, path):
+        if Path(absolute) in present or not _is_directory(absolute, path):
             if not (force_exclude and _is_excluded_file(absolute, root, excluded)):
-                found[absolute] = NOTEBOOK if absolute.endswith(".ipynb") else None
+                found[absolute] = None
         elif not (force_exclude and _is_excluded_directory(absolute, root, excluded)):
             stack = _outer_ignore_files(absolute, root) if respect_gitignore else []
             _Walk(excluded, respect_gitignore, found).visit(absolute, stack)
@@ -170,7 +196,7 @@ def _is_real_directory(entry: os.DirEntry[str]) -> bool:
 def _is_python_file(entry: os.DirEntry[str]) -> bool:
     """Leaves out pipes, which would hang the run, and links that lead nowhere (editors use them as lock files)."""
     try:
-        return entry.name.endswith(".py") and entry.is_file()
+        return entry.name.endswith(SUFFIXES) and entry.is_file()
     except OSError:
         return False
 

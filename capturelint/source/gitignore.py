@@ -1,9 +1,9 @@
-"""What git ignores, for a walk that visits each directory before what is in it and takes Python files only.
+"""What git ignores, for a walk that visits each directory before what is in it, and takes Python files and notebooks.
 
 Such a walk never enters an ignored directory, so an entry is judged by itself alone, as git does it. pathspec judges
 whole paths (``x/`` ignores ``x/a.py``), which differs where a directory is taken back in: ``*``, ``!*/``, ``!keep.py``.
 Two pattern lists make it agree. The one for files leaves out what matches directories only, and what can't match a
-name in ``.py`` (usually all but one or two: this is what makes it fast). In the one for directories ``x/**`` means
+name of these (usually all but one or two: this is what makes it fast). In the one for directories ``x/**`` means
 what is in ``x``, not ``x`` itself.
 """
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathspec import PathSpec
 
 GITIGNORE = ".gitignore"
+#: what the walk takes
+SUFFIXES = (".py", ".ipynb")
 _LITERAL_TAIL = re.compile(r"[^*?\]/\\]*$")
 
 
@@ -41,13 +43,13 @@ class IgnoreFile:
 def _can_match_python_file(pattern: str) -> bool:
     tail = _LITERAL_TAIL.search(pattern)
     literal = tail.group() if tail else ""
-    return literal.endswith(".py") or ".py".endswith(literal)
+    return any(literal.endswith(suffix) or suffix.endswith(literal) for suffix in SUFFIXES)
 
 
 def parse_ignore_lines(prefix: str, lines: Sequence[str], *, python_only: bool = True) -> IgnoreFile:
     """Raises ValueError or re.error for a pattern that is none.
 
-    ``python_only`` says that only files in ``.py`` will be asked about.
+    ``python_only`` says that only Python files and notebooks will be asked about.
     """
     from pathspec import PathSpec
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 UNREADABLE = "cannot be read: "
-NOTEBOOK = "notebooks are not supported yet"
 
 
 def unreadable(problem: str) -> str:

@@ -39,4 +39,5 @@ def _common_directory(paths: Sequence[str]) -> Path:
         common = os.path.commonpath(paths)
     except ValueError:
         common = paths[0]
-    return Path(common) if os.path.isdir(common) else Path(common).parent
+    directories = [Path(common), *Path(common).parents]  # a file that only stdin stands for may lie in none
+    return next(directory for directory in directories if directory.is_dir())

@@ -45,6 +45,9 @@ def make_plan(
         absolute = (base / region.path).resolve()
         relative = _relative(absolute, root)
         entry = next((entry for entry in harness if entry.matches(relative, region.name)), None)
+        if region.cell is not None:
+            plan.missing[region.path, region.line] = "a region in a notebook, which cannot be imported"
+            continue
         if entry is None and region.kind not in MARKED:
             plan.missing[region.path, region.line] = _line_to_add(relative, region)
             continue
