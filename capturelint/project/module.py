@@ -124,9 +124,17 @@ def parse_source(file: SourceFile, data: bytes) -> tuple[str, ast.Module]:
             warnings.simplefilter("ignore")
             return source, ast.parse(source)
     except SyntaxError as error:
-        raise SourceError(file.display, error.lineno or 1, f"{error.msg}") from None
+        raise SourceError(file.display, error.lineno or 1, f"{error.msg}{_if_newer(source)}") from None
     except (RecursionError, MemoryError):
         raise SourceError(file.display, 1, "nested too deeply to parse") from None
+
+
+def _if_newer(source: str) -> str:
+    """What to say of syntax that a newer Python takes. Imported where a file is wrong, which few are."""
+    from capturelint.source.newer_syntax import newer_version
+
+    version = newer_version(source)
+    return f": this is syntax of Python {version[0]}.{version[1]}" if version is not None else ""
 
 
 class _Indexer:

@@ -193,7 +193,7 @@ def _shown(path: str, base: Path) -> str:
 
 def _columns(path: str, line: int) -> tuple[int, int]:
     try:
-        text = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()[line - 1]
+        text = Path(path).read_text(encoding="utf-8", errors="replace").split("\n")[line - 1]
     except (OSError, IndexError):
         return 1, 2
     stripped = text.strip()
