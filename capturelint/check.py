@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from capturelint.cells import in_cells
-from capturelint.config import Config
+from capturelint.config import Config, Override
 from capturelint.errors import CaptureLintError, UsageError
-from capturelint.model import CheckResult, Confidence, Diagnostic
+from capturelint.model import CheckResult, Confidence, Diagnostic, Severity
+from capturelint.path_settings import PathSettings
 from capturelint.rulebook import Rulebook, load_rulebook
 from capturelint.source.files import SourceFile, find_sources
 
@@ -53,6 +54,9 @@ class CheckOptions:
     contents: Mapping[Path, bytes] = field(default_factory=dict)
     #: findings that do not count
     baseline: Baseline | None = None
+    fail_on: Severity = Severity.ERROR
+    #: the configuration's, less what the command line settles for all files
+    overrides: tuple[Override, ...] = ()
     #: whether the facts behind the result are wanted, as ``explain-finding`` wants them
     explains: bool = False
     #: where results of earlier runs are; None for a run that looks at none
@@ -81,28 +85,28 @@ def check_paths(options: CheckOptions) -> CheckResult:
 
 def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
     rulebook = load_rulebook()
-    codes = rulebook.select(options.select or options.config.select, (*options.ignore, *options.config.ignore))
-    if options.select and not codes:
+    settings = PathSettings(rulebook, options)
+    if options.select and not settings.base.codes:
         raise UsageError("no rule is left to check: all that --select names is ignored too")
     with watch.stage("walk"):
         chosen, project = _load(options)
-    result = _found(options, rulebook, codes, chosen, project, watch)
+    result = _found(options, rulebook, settings, chosen, project, watch)
     if options.baseline is not None:
-        result = _against(options.baseline, result, options, chosen, codes)
+        result = _against(options.baseline, result, options, chosen, settings.codes)
     return in_cells(result, project.files)
 
 
 def _found(
     options: CheckOptions,
     rulebook: Rulebook,
-    codes: frozenset[str],
+    settings: PathSettings,
     chosen: list[SourceFile],
     project: Project,
     watch: _Stopwatch,
 ) -> CheckResult:
     """What an earlier run found, where that holds still, or else what this one finds."""
     if options.cache is None or options.explains or os.environ.get("CAPTURELINT_DEBUG"):
-        return _work_out(options, rulebook, codes, chosen, project, watch)
+        return _work_out(options, rulebook, settings, chosen, project, watch)
     from capturelint.reuse import Reuse
 
     with watch.stage("cache"):
@@ -110,7 +114,7 @@ def _found(
         known = reuse.find()
     if known is not None:
         return replace(known, timings=watch.seconds)
-    result = _work_out(options, rulebook, codes, chosen, project, watch)
+    result = _work_out(options, rulebook, settings, chosen, project, watch)
     with watch.stage("cache"):
         reuse.keep(result)
     return result
@@ -119,7 +123,7 @@ def _found(
 def _work_out(
     options: CheckOptions,
     rulebook: Rulebook,
-    codes: frozenset[str],
+    settings: PathSettings,
     chosen: list[SourceFile],
     project: Project,
     watch: _Stopwatch,
@@ -128,7 +132,8 @@ def _work_out(
         presets = _presets(project, options.config)
         captures = options.explains or _may_capture(project, presets, options.config)
     analyse = _analyse if captures else _without_regions
-    return analyse(options, rulebook, codes, chosen, project, presets, watch)
+    wide = replace(options, min_confidence=settings.least_confidence)
+    return settings.narrowed(analyse(wide, rulebook, settings.codes, chosen, project, presets, watch))
 
 
 def _against(
@@ -171,7 +176,7 @@ def _without_regions(
     from capturelint import findings
 
     with watch.stage("findings"):
-        found = findings.suppressed(rulebook, codes, [], set(), chosen, project, options)
+        found = findings.suppressed(rulebook, codes, [], set(), chosen, project)
         _parse_rest(project, chosen, options)
     narrow = _only_directories(options) and len(chosen) < len(project.files)
     return CheckResult(
@@ -225,7 +230,7 @@ def _analyse(
         around = _lifecycle(engine, reaches, codes, options.config)
     with watch.stage("findings"):
         found, hidden = findings.build(rulebook, codes, hazards, around, reaches, options)
-        found = findings.suppressed(rulebook, codes, found, hidden, chosen, project, options)
+        found = findings.suppressed(rulebook, codes, found, hidden, chosen, project)
     _parse_rest(project, chosen, options)
     return CheckResult(
         findings=tuple(sorted(found, key=lambda finding: finding.sort_key)),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capturelint.comments import about_comments
-from capturelint.errors import ConfigError
 from capturelint.fingerprint import fingerprint
 from capturelint.model import Confidence, Consequence, Finding, RegionRef, Severity, Span, Suppression
 from capturelint.rulebook import Rule, Rulebook
@@ -178,9 +176,8 @@ def suppressed(
     hidden: set[Place],
     chosen: list[SourceFile],
     project: Project,
-    options: CheckOptions,
 ) -> list[Finding]:
-    """Marks findings that a comment or the config takes, and adds findings about the comments themselves.
+    """Marks findings that a comment takes, and adds findings about the comments themselves.
 
     Takes those out of ``hidden`` that a comment covers: such a comment is in use.
     """
@@ -203,7 +200,7 @@ def suppressed(
         result.extend(about_comments(rulebook, codes, comments, module))
     for rest in by_path.values():
         result.extend(rest)
-    return _ignored_by_path(rulebook, result, options)
+    return result
 
 
 def _commented(project: Project) -> set[Path]:
@@ -223,29 +220,3 @@ def _apply(comments: SuppressionSet, found: list[Finding]) -> Iterable[Finding]:
 def _covers(rulebook: Rulebook, comments: SuppressionSet, place: Place) -> bool:
     rule, _, span = place
     return comments.match(rule, rulebook.rules[rule].name, span.line) is not None
-
-
-def _ignored_by_path(rulebook: Rulebook, found: list[Finding], options: CheckOptions) -> list[Finding]:
-    ignores = options.config.per_file_ignores
-    if not ignores:
-        return found
-    import pathspec
-
-    for pattern in ignores:
-        try:
-            pathspec.GitIgnoreSpec.from_lines([pattern]).match_file("a.py")
-        except (ValueError, re.error) as error:
-            source = options.config.source or ""
-            raise ConfigError(source, f'per-file-ignores."{pattern}"', f"not a pattern: {error}") from None
-    rows = [
-        (pathspec.GitIgnoreSpec.from_lines([pattern]), frozenset().union(*(rulebook.resolve(s) for s in selectors)))
-        for pattern, selectors in ignores.items()
-    ]
-    kept = []
-    root = options.root.resolve()
-    for finding in found:
-        absolute = Path(finding.path).resolve()
-        path = absolute.relative_to(root).as_posix() if absolute.is_relative_to(root) else finding.path
-        if not any(finding.rule in codes and spec.match_file(path) for spec, codes in rows):
-            kept.append(finding)
-    return kept

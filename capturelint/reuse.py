@@ -140,7 +140,7 @@ def _listed(files: Iterable[SourceFile]) -> Iterator[str]:
 def _asked(options: CheckOptions) -> Iterator[str | bytes]:
     """The options that have a say in what is found, the number of processes being none of them."""
     yield from (str(Path.cwd()), str(options.root), *(str(path.absolute()) for path in options.paths))
-    yield repr((options.select, options.ignore, options.min_confidence, options.force_exclude))
+    yield repr((options.select, options.ignore, options.min_confidence, options.force_exclude, options.overrides))
     yield repr(options.config)
     for name in options.config.presets:
         path = options.root / name

@@ -16,9 +16,7 @@ from capturelint.cli.process import keep_until_exit
 from capturelint.cli.stdin import given_paths, stdin_filename_option
 from capturelint.cli.verifying import harness_options, run_verifier, write_verifier_notes
 from capturelint.errors import UsageError
-from capturelint.model import CheckResult, Confidence, Severity
-from capturelint.report.options import ReportOptions
-from capturelint.report.outcome import Gate
+from capturelint.model import CheckResult
 
 if TYPE_CHECKING:
     from capturelint.check import CheckOptions
@@ -30,18 +28,7 @@ if TYPE_CHECKING:
 @stdin_filename_option
 @options.format_option
 @options.output_option
-@options.rule_list_option("--select", "Check only these rules: codes, prefixes or names, comma separated.")
-@options.rule_list_option("--ignore", "Leave out these rules.", may_be_empty=True)
-@click.option(
-    "--min-confidence",
-    type=click.Choice([member.value for member in Confidence]),
-    help="Report findings at least this sure.  [default: likely]",
-)
-@click.option(
-    "--fail-on",
-    type=click.Choice([member.value for member in Severity]),
-    help="Exit with 1 for findings at least this severe.  [default: error]",
-)
+@options.selection_options
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even when there are findings.")
 @click.option("--statistics", is_flag=True, help="Show how many findings each rule has, in the place of the findings.")
 @baseline_options
@@ -99,7 +86,6 @@ def command(
     could not be checked, 2 when the run itself went wrong.
     """
     from capturelint.check import check_paths
-    from capturelint.source.lines import LineReader
 
     with Reports(parse_destinations(stdout_format, outputs, statistics), color) as reports:
         if verify_on_gpu and verify_if_possible:
@@ -115,6 +101,7 @@ def command(
             select=select,
             ignore=ignore,
             min_confidence=min_confidence,
+            fail_on=fail_on,
             force_exclude=force_exclude,
             jobs=jobs,
             no_cache=no_cache,
@@ -138,14 +125,8 @@ def command(
                 if_possible=verify_if_possible,
             )
             result = verified.result if verified is not None else result
-        gate = Gate(
-            fail_on=Severity(fail_on) if fail_on else run.config.fail_on,
-            min_confidence=run.min_confidence,
-            only_confirmed=only_confirmed,
-            require_regions=require_regions or run.config.require_regions,
-            exit_zero=exit_zero,
-        )
-        reports.write(result, ReportOptions(LineReader(contents), verbose=verbose, quiet=quiet, gate=gate))
+        gate = replace(options.gate_of(run, only_confirmed, require_regions), exit_zero=exit_zero)
+        reports.write(result, options.report_options(run, gate, verbose=verbose, quiet=quiet))
     write_notes(result, paths, required=gate.require_regions, quiet=quiet, config_notes=run.config.notes)
     write_stale_notes(result, quiet=quiet, verbose=verbose)
     if verified is not None:

@@ -17,7 +17,7 @@ from capturelint.report.outcome import WENT_WRONG
 from capturelint.suggest import did_you_mean
 
 #: each command is the object ``command`` of its module, imported when it is asked for
-_COMMANDS = ("check", "verify", "regions", "rules", "explain", "explain-finding", "cache")
+_COMMANDS = ("check", "verify", "regions", "rules", "explain", "explain-finding", "config", "cache")
 
 
 class _Commands(click.Group):

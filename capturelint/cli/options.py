@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,8 +11,10 @@ import click
 
 from capturelint.cli.terminal import COLOR_CHOICES
 from capturelint.errors import UsageError
-from capturelint.model import Confidence
+from capturelint.model import Confidence, Severity
 from capturelint.report.formats import FORMATS
+from capturelint.report.options import ReportOptions
+from capturelint.report.outcome import Gate
 
 if TYPE_CHECKING:
     from capturelint.cache.store import Store
@@ -107,6 +110,28 @@ def rule_list_option(name: str, help_text: str, *, may_be_empty: bool = False) -
     return click.option(name, metavar="RULES", multiple=True, callback=split, help=help_text)
 
 
+def selection_options(command: _F) -> _F:
+    """Adds the options about what is reported and what fails."""
+    for option in reversed(
+        (
+            rule_list_option("--select", "Check only these rules: codes, prefixes or names, comma separated."),
+            rule_list_option("--ignore", "Leave out these rules.", may_be_empty=True),
+            click.option(
+                "--min-confidence",
+                type=click.Choice([member.value for member in Confidence]),
+                help="Report findings at least this sure.  [default: likely]",
+            ),
+            click.option(
+                "--fail-on",
+                type=click.Choice([member.value for member in Severity]),
+                help="Exit with 1 for findings at least this severe.  [default: error]",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
 def check_options(
     paths: Sequence[Path],
     *,
@@ -114,6 +139,7 @@ def check_options(
     select: tuple[str, ...] = (),
     ignore: tuple[str, ...] = (),
     min_confidence: str | None = None,
+    fail_on: str | None = None,
     force_exclude: bool = False,
     jobs: int | None = None,
     beside: Sequence[Path] = (),
@@ -126,6 +152,7 @@ def check_options(
     ``explains``: the facts behind the result are wanted.
     ``beside``: paths that belong to the same project, though they are not asked about.
     ``select`` and ``ignore`` are the command line's alone: ``check_paths`` puts them together with the configuration's.
+    What the command line says counts for all files, whatever ``overrides`` say.
     """
     from capturelint.check import CheckOptions
     from capturelint.config import check_selectors, load_config
@@ -134,7 +161,7 @@ def check_options(
 
     root = find_project_root([*paths, *beside])
     config = load_config(root, config_file)
-    if config.select or config.ignore or config.per_file_ignores:
+    if config.select or config.ignore or config.per_file_ignores or config.overrides:
         check_selectors(config, load_rulebook().resolve)
     return CheckOptions(
         paths=tuple(paths),
@@ -145,6 +172,16 @@ def check_options(
         root=root,
         force_exclude=force_exclude,
         jobs=jobs,
+        fail_on=Severity(fail_on) if fail_on else config.fail_on,
+        overrides=tuple(
+            replace(
+                override,
+                select=() if select else override.select,
+                min_confidence=None if min_confidence else override.min_confidence,
+                fail_on=None if fail_on else override.fail_on,
+            )
+            for override in config.overrides
+        ),
         explains=explains,
         cache=None if no_cache else store_of(config, root, cache_dir),
     )
@@ -158,3 +195,25 @@ def store_of(config: Config, root: Path, named: Path | None) -> Store | None:
     configured = root / config.cache_dir if config.cache_dir is not None else None
     folder = named or configured or default_folder()
     return Store(folder.absolute()) if folder is not None else None
+
+
+def gate_of(run: CheckOptions, only_confirmed: bool, require_regions: bool) -> Gate:
+    """What fails a run with these options."""
+    from capturelint.path_settings import PathSettings
+    from capturelint.rulebook import load_rulebook
+
+    return Gate(
+        fail_on=run.fail_on,
+        min_confidence=run.min_confidence,
+        only_confirmed=only_confirmed,
+        require_regions=require_regions or run.config.require_regions,
+        by_path=PathSettings(load_rulebook(), run).at if run.overrides else None,
+    )
+
+
+def report_options(run: CheckOptions, gate: Gate, *, verbose: bool, quiet: bool) -> ReportOptions:
+    from capturelint.source.lines import LineReader
+
+    return ReportOptions(
+        LineReader(run.contents), verbose=verbose, quiet=quiet, gate=gate, rule_url=run.config.rule_url
+    )

@@ -13,8 +13,6 @@ from capturelint.cli.output import Reports, note, parse_destinations
 from capturelint.cli.streams import write_stdout
 from capturelint.cli.verifying import harness_options, run_verifier, write_verifier_notes
 from capturelint.errors import UsageError
-from capturelint.report.options import ReportOptions
-from capturelint.report.outcome import Gate
 
 
 @click.command("verify")
@@ -59,7 +57,6 @@ def command(
     Exit status: as for `check`; 2 where there is no GPU.
     """
     from capturelint.check import check_paths
-    from capturelint.source.lines import LineReader
 
     with Reports(parse_destinations(stdout_format, outputs), color) as reports:
         run = options.check_options(paths, config_file=config_file, force_exclude=force_exclude, jobs=jobs)
@@ -69,13 +66,8 @@ def command(
         verified = run_verifier(
             result, run, harness_files, time_limit=time_limit, workers=workers, memory_limit=memory_limit, quiet=quiet
         )
-        gate = Gate(
-            fail_on=run.config.fail_on,
-            min_confidence=run.min_confidence,
-            only_confirmed=only_confirmed,
-            require_regions=require_regions or run.config.require_regions,
-        )
-        reports.write(verified.result, ReportOptions(LineReader(), verbose=verbose, quiet=quiet, gate=gate))
+        gate = options.gate_of(run, only_confirmed, require_regions)
+        reports.write(verified.result, options.report_options(run, gate, verbose=verbose, quiet=quiet))
     write_notes(verified.result, paths, required=gate.require_regions, quiet=quiet, config_notes=run.config.notes)
     write_verifier_notes(verified, quiet=quiet)
     if outcomes is not None:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from capturelint.model import CheckResult, Confidence, Finding, Severity, VerdictStatus
 
 PASSED, FAILED, WENT_WRONG = 0, 1, 2
+
+
+class Thresholds(Protocol):
+    """How severe and how sure a finding has to be to fail a run."""
+
+    @property
+    def fail_on(self) -> Severity: ...
+
+    @property
+    def min_confidence(self) -> Confidence: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +30,16 @@ class Gate:
     only_confirmed: bool = False
     require_regions: bool = False
     exit_zero: bool = False
+    #: for a path as reports show it, where the configuration sets other thresholds for some files
+    by_path: Callable[[str], Thresholds] | None = None
 
     def fails(self, finding: Finding) -> bool:
         """Whether one finding does: severe and certain enough, not suppressed, not refuted by the verifier."""
+        wanted: Thresholds = self if self.by_path is None else self.by_path(finding.path)
         status = finding.verdict.status if finding.verdict is not None else None
         return (
-            finding.severity >= self.fail_on
-            and finding.confidence >= self.min_confidence
+            finding.severity >= wanted.fail_on
+            and finding.confidence >= wanted.min_confidence
             and finding.suppressed is None
             and status is not VerdictStatus.REFUTED
             and (not self.only_confirmed or status is VerdictStatus.CONFIRMED)

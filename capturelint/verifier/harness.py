@@ -95,6 +95,45 @@ def read_entry(entry: Any, source: str, key: str) -> Harness:
     )
 
 
+def entry_schema() -> dict[str, Any]:
+    """The JSON Schema of what ``read_entry`` takes; specs in ``inputs`` are checked there alone."""
+    reference = {"type": "string", "pattern": f"^{_unnamed(_REFERENCE)}$"}
+    about = {
+        "setup": "Makes what the region is called with.",
+        "vary": "Changes the inputs between replays.",
+        "run": "Drives a program that captures and replays by itself.",
+        "reference": "Gives the right result.",
+    }
+    directory = {"type": "string"}
+    return {
+        "type": "object",
+        "required": ["region"],
+        "additionalProperties": False,
+        "properties": {
+            "region": {
+                "description": "The region: pkg.module:Class.method or path/to/file.py:Class.method, with *.",
+                "type": "string",
+                "pattern": f"^{_unnamed(_REGION)}$",
+            },
+            **{key: {"description": text, **reference} for key, text in about.items()},
+            "inputs": {
+                "description": "A function of a seed, or specs such as float16[8, 4096], in order or by parameter.",
+                "type": ["string", "object", "array"],
+            },
+            "path": {
+                "description": "Directories to put first on the import path.",
+                "anyOf": [directory, {"type": "array", "items": directory}],
+            },
+            "time-limit": {"description": "In seconds.", "type": "number", "exclusiveMinimum": 0},
+        },
+    }
+
+
+def _unnamed(pattern: re.Pattern[str]) -> str:
+    """Named groups are Python's own."""
+    return re.sub(r"\?P<\w+>", "", pattern.pattern)
+
+
 def _inputs(value: Any, source: str, key: str) -> Any:
     """A reference stays a string; specs are checked now, long before a GPU is asked."""
     if value is None or (isinstance(value, str) and _REFERENCE.fullmatch(value) and "[" not in value):
