@@ -268,6 +268,8 @@ class CheckResult:
     files: int = 0
     #: findings below the wanted confidence, which are not in ``findings``
     hidden: int = 0
+    #: findings that were there before the change that was asked about, which are not in ``findings`` either
+    unchanged: int = 0
     #: set when the run went wrong: then nothing else is
     failure: Failure | None = None
     #: what the baseline holds and the run did not find

@@ -75,7 +75,9 @@ def test_json_report(core: Core, cli: Cli) -> None:
     assert (ran.status, ran.err) == (1, "")
     report = json.loads(ran.out)
     assert [finding["rule"] for finding in report["findings"]] == ["CG101"]
-    assert report["summary"] == {"files": 2, "regions": 1, "findings": 1, "suppressed": 0, "baseline": 0, "hidden": 0}
+    assert report["summary"] == {
+        "files": 2, "regions": 1, "findings": 1, "suppressed": 0, "baseline": 0, "hidden": 0, "unchanged": 0,
+    }  # fmt: skip
 
 
 def test_several_reports_of_one_run(core: Core, cli: Cli, tmp_path: Path) -> None:

@@ -161,7 +161,15 @@ def test_a_report_in_full() -> None:
             {"path": "b.py", "cell": None, "line": 3, "message": f"invalid syntax (read as Python {PYTHON})"}
         ],
         "errors": [],
-        "summary": {"files": 120, "regions": 1, "findings": 1, "suppressed": 1, "baseline": 0, "hidden": 3},
+        "summary": {
+            "files": 120,
+            "regions": 1,
+            "findings": 1,
+            "suppressed": 1,
+            "baseline": 0,
+            "hidden": 3,
+            "unchanged": 0,
+        },
     }
 
 
@@ -187,7 +195,15 @@ def test_nothing_found() -> None:
         "regions": [],
         "diagnostics": [],
         "errors": [],
-        "summary": {"files": 0, "regions": 0, "findings": 0, "suppressed": 0, "baseline": 0, "hidden": 0},
+        "summary": {
+            "files": 0,
+            "regions": 0,
+            "findings": 0,
+            "suppressed": 0,
+            "baseline": 0,
+            "hidden": 0,
+            "unchanged": 0,
+        },
     }
 
 

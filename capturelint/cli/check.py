@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 @options.output_option
 @options.selection_options
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even when there are findings.")
+@click.option(
+    "--diff-base", metavar="REV", help="Report only what the changes since REV (a commit, a branch) bring about."
+)
 @click.option("--statistics", is_flag=True, help="Show how many findings each rule has, in the place of the findings.")
 @baseline_options
 @options.require_regions_option
@@ -57,6 +60,7 @@ def command(
     min_confidence: str | None,
     fail_on: str | None,
     exit_zero: bool,
+    diff_base: str | None,
     statistics: bool,
     baseline_file: Path | None,
     no_baseline: bool,
@@ -85,7 +89,9 @@ def command(
     this limits the syntax that can be read. Exit status: 0 when nothing fails, 1 for findings that fail and files that
     could not be checked, 2 when the run itself went wrong.
     """
+    from capturelint.changed import only_changed
     from capturelint.check import check_paths
+    from capturelint.source.changes import changes_since
 
     with Reports(parse_destinations(stdout_format, outputs, statistics), color) as reports:
         if verify_on_gpu and verify_if_possible:
@@ -95,6 +101,8 @@ def command(
         paths, contents = given_paths(paths, stdin_filename)
         if contents and (verify_on_gpu or verify_if_possible):
             raise UsageError("what comes from stdin cannot be verified: the verifier imports files")
+        if contents and diff_base is not None:
+            raise UsageError("--diff-base compares files: what comes from stdin is in none")
         run = options.check_options(
             paths,
             config_file=config_file,
@@ -108,10 +116,13 @@ def command(
             cache_dir=cache_dir,
         )
         run = with_baseline(replace(run, contents=contents), baseline_file, off=no_baseline, update=update_baseline)
+        changes = changes_since(diff_base, run.root) if diff_base is not None else None
         result = check_paths(run)
         keep_until_exit(result)
         if update_baseline:
             result = written(result)
+        if changes is not None:
+            result = only_changed(result, changes, str(diff_base))
         verified = None
         if verify_on_gpu or verify_if_possible:
             verified = _verified(

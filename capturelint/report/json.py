@@ -3,8 +3,9 @@
 Lines and columns count from 1, columns in characters; paths are relative to the working directory, with ``/``. Every
 field is always there; ``cell``, ``fix``, ``suppressed`` and ``verdict`` are null where there is none. ``findings``
 holds the suppressed ones too; in ``summary``, ``findings`` counts those that are not, ``suppressed`` those that are,
-and ``hidden`` those that are in no list, since they are less sure than was asked for. ``errors`` says why the run as a
-whole went wrong; all else is empty then.
+and ``hidden`` and ``unchanged`` those that are in no list, since they are less sure than was asked for, and since they
+were there before the change that was asked about. ``errors`` says why the run as a whole went wrong; all else is empty
+then.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def render_json(result: CheckResult, options: ReportOptions | None = None) -> st
             "suppressed": suppressed,
             "baseline": sum(f.suppressed is not None and f.suppressed.kind == "baseline" for f in findings),
             "hidden": result.hidden,
+            "unchanged": result.unchanged,
         },
     }
     return _dump(report)

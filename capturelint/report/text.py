@@ -71,6 +71,8 @@ def footer(result: CheckResult, style: Style) -> str:
         known = sum(f.suppressed is not None and f.suppressed.kind == "baseline" for f in result.findings)
         parts.append(f"{suppressed} suppressed" + (f" ({known} by the baseline)" if known else ""))
     text = f"{', '.join(parts)} {looked_at(result)}"
+    if result.unchanged:
+        text += f"; {count(result.unchanged, 'finding')} that did not change left out"
     if result.hidden:
         text += f"; {count(result.hidden, 'possible finding')} hidden ({_SHOW_HIDDEN})"
     return style.good(text) if not counted and not result.diagnostics else style.strong(text)
