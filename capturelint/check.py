@@ -65,20 +65,25 @@ class CheckOptions:
 
 @dataclass(slots=True)
 class _Stopwatch:
+    progress: Callable[[str], object]
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         start = time.perf_counter()
+        self.progress(name)
         try:
             yield
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
 
-def check_paths(options: CheckOptions) -> CheckResult:
-    """Checks files and directories. Raises UsageError, ConfigError and RulebookError; nothing for bad source files."""
-    watch = _Stopwatch()
+def check_paths(options: CheckOptions, progress: Callable[[str], object] = str) -> CheckResult:
+    """Checks files and directories. Raises UsageError, ConfigError and RulebookError; nothing for bad source files.
+
+    ``progress`` is called with the name of each stage that begins.
+    """
+    watch = _Stopwatch(progress)
     with _interpreter_settings():
         return _check(options, watch)
 

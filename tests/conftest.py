@@ -64,7 +64,7 @@ class Core:
     result: CheckResult | BaseException
     asked: list[object] = field(default_factory=list)
 
-    def __call__(self, options: object) -> CheckResult:
+    def __call__(self, options: object, progress: object = None) -> CheckResult:
         self.asked.append(options)
         if isinstance(self.result, BaseException):
             raise self.result

@@ -44,12 +44,17 @@ def commit_all(folder: Path) -> str:
     return git(folder, "rev-parse", "HEAD")
 
 
-def readme_s_hook(repository: str, revision: str) -> str:
-    """The README's snippet, with what it says to fill in."""
-    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    snippet = re.search(r"```yaml\n(repos:\n.*?)```", readme, re.DOTALL)
+def documented_hook(heading: str, repository: str, revision: str) -> str:
+    """The snippet of docs/ci.md below ``<!-- heading -->``, with what it says to fill in."""
+    text = (REPOSITORY / "docs" / "ci.md").read_text(encoding="utf-8")
+    snippet = re.search(rf"<!-- {heading} -->\n```yaml\n(repos:\n.*?)```", text, re.DOTALL)
     assert snippet is not None
     return snippet.group(1).replace("REPOSITORY", repository).replace("REVISION", revision)
+
+
+def test_the_readme_shows_the_same_hook() -> None:
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    assert documented_hook("hook", "REPOSITORY", "REVISION") in readme
 
 
 @pytest.mark.slow
@@ -59,7 +64,7 @@ def test_hook_reports_on_the_files_passed(tmp_path: Path) -> None:
     revision = commit_all(hook_repository)
     project = tmp_path / "project"
     write_files(project, PROJECT)
-    write_files(project, {".pre-commit-config.yaml": readme_s_hook(hook_repository.as_uri(), revision)})
+    write_files(project, {".pre-commit-config.yaml": documented_hook("hook", hook_repository.as_uri(), revision)})
     commit_all(project)
 
     def run_hook(*files: str) -> subprocess.CompletedProcess[str]:
@@ -89,3 +94,16 @@ def test_hook_reports_on_the_files_passed(tmp_path: Path) -> None:
 
     write_files(project, {"kernels.py": "def scale(x):\n    return x / x.max()\n"})
     assert run_hook("kernels.py").returncode == 0
+
+    # the whole project, whatever was changed
+    whole = documented_hook("hook: whole project", hook_repository.as_uri(), revision)
+    write_files(project, {"kernels.py": PROJECT["kernels.py"], ".pre-commit-config.yaml": whole})
+    commit_all(project)
+    ran = run_hook("notes.txt")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    write_files(project, {"kernels.py": PROJECT["kernels.py"].replace("x.max()", "x.min()")})
+    git(project, "add", "kernels.py")
+    ran = run_hook("notes.txt")
+    assert "kernels.py:2:16: error CG101 host-scalar-read" in ran.stdout, ran.stdout + ran.stderr
+    assert "runner.py:8:" not in ran.stdout
+    assert ran.returncode == 1

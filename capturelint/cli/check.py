@@ -13,6 +13,7 @@ from capturelint.cli.baseline import baseline_options, with_baseline, write_stal
 from capturelint.cli.notes import write_notes
 from capturelint.cli.output import Reports, note, parse_destinations
 from capturelint.cli.process import keep_until_exit
+from capturelint.cli.progress import Progress
 from capturelint.cli.stdin import given_paths, stdin_filename_option
 from capturelint.cli.verifying import harness_options, run_verifier, write_verifier_notes
 from capturelint.errors import UsageError
@@ -117,7 +118,8 @@ def command(
         )
         run = with_baseline(replace(run, contents=contents), baseline_file, off=no_baseline, update=update_baseline)
         changes = changes_since(diff_base, run.root) if diff_base is not None else None
-        result = check_paths(run)
+        with Progress(wanted=not quiet) as progress:
+            result = check_paths(run, progress)
         keep_until_exit(result)
         if update_baseline:
             result = written(result)

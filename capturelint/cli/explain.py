@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from capturelint.cli.completion import complete_rules
 from capturelint.cli.streams import write_stdout
 from capturelint.errors import UsageError
 
 
 @click.command("explain")
-@click.argument("rule", metavar="RULE")
+@click.argument("rule", metavar="RULE", shell_complete=complete_rules)
 def command(rule: str) -> int:
     """Show a rule's page: what it flags, why that breaks a graph, examples, what it misses.
 

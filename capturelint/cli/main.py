@@ -24,8 +24,10 @@ class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
+            if ctx.resilient_parsing:  # a shell asks what could follow
+                return None
             raise UsageError(f"no command {cmd_name!r}{did_you_mean(cmd_name, _COMMANDS)}")
         command = import_module(f"capturelint.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from capturelint.cli.completion import complete_rules
 from capturelint.cli.terminal import COLOR_CHOICES
 from capturelint.errors import UsageError
 from capturelint.model import Confidence, Severity
@@ -107,7 +108,9 @@ def cache_options(command: _F) -> _F:
 
 def rule_list_option(name: str, help_text: str, *, may_be_empty: bool = False) -> Callable[[_F], _F]:
     split = _split if may_be_empty else _split_some
-    return click.option(name, metavar="RULES", multiple=True, callback=split, help=help_text)
+    return click.option(
+        name, metavar="RULES", multiple=True, callback=split, shell_complete=complete_rules, help=help_text
+    )
 
 
 def selection_options(command: _F) -> _F:
