@@ -24,8 +24,6 @@ from capturelint.values.domain import ClassValue, Instance, options
 from capturelint.values.effects import deep_confidence
 from capturelint.values.engine import Engine
 
-_MAX_FILES = 12
-
 
 @dataclass(frozen=True, slots=True)
 class _Replacement:
@@ -43,7 +41,7 @@ class ReplacedHolders:
     """The rule. Which tensors a class makes, and where its objects are put, is looked up once for all graphs."""
 
     _tensors: dict[ClassInfo, frozenset[str]] = field(default_factory=dict)
-    _replacements: dict[ClassInfo, list[_Replacement]] = field(default_factory=dict)
+    _replacements: dict[tuple[Module, ClassInfo], list[_Replacement]] = field(default_factory=dict)
 
     def find(self, life: Life, moments: Moments) -> Iterator[Around]:
         if not life.is_block:
@@ -55,13 +53,13 @@ class ReplacedHolders:
                     read.setdefault(cls, set()).add(name)
         given = _given_whole(life)
         for cls in sorted({*read, *given}, key=lambda each: each.qualname):
-            if cls in given or not self._made_by(life.engine, cls).isdisjoint(read.get(cls, ())):
-                yield from self._of_class(life, moments, cls)
+            replaced = self._replaced(life, cls)
+            made = self._made_by(life.engine, cls) if replaced else frozenset()
+            if made and (cls in given or not made.isdisjoint(read.get(cls, ()))):
+                yield from self._judged(life, moments, cls, replaced)
 
-    def _of_class(self, life: Life, moments: Moments, cls: ClassInfo) -> Iterator[Around]:
-        if not self._made_by(life.engine, cls):
-            return
-        for each in self._replaced(life, cls):
+    def _judged(self, life: Life, moments: Moments, cls: ClassInfo, replaced: list[_Replacement]) -> Iterator[Around]:
+        for each in replaced:
             if each.place not in life.reads or not self._only_made(life, each.place, cls):
                 continue
             kept = isinstance(each.place.owner, ClassInfo)
@@ -77,9 +75,13 @@ class ReplacedHolders:
         return self._tensors[cls]
 
     def _replaced(self, life: Life, cls: ClassInfo) -> list[_Replacement]:
-        if cls not in self._replacements:
-            self._replacements[cls] = list(_replaced(life, cls))
-        return self._replacements[cls]
+        found: list[_Replacement] = []
+        for module in life.modules_around:
+            key = (module, cls)
+            if key not in self._replacements:
+                self._replacements[key] = list(_replaced(life, module, cls))
+            found.extend(self._replacements[key])
+        return found
 
     def _only_made(self, life: Life, place: Place, cls: ClassInfo) -> bool:
         """Whether all that binds the place makes an object there, none of which is the capture's own."""
@@ -132,21 +134,18 @@ def _made_by(engine: Engine, cls: ClassInfo) -> Iterator[str]:
                 yield from names
 
 
-def _replaced(life: Life, cls: ClassInfo) -> Iterator[_Replacement]:
+def _replaced(life: Life, module: Module, cls: ClassInfo) -> Iterator[_Replacement]:
     """Where an object of the class is made and put where one was, outside constructors."""
-    engine = life.engine
-    modules = [cls.module, *engine.project.modules(engine.project.search.calling(cls.name), _MAX_FILES)]
-    for module in dict.fromkeys(modules):
-        made = {id(call): function for function, call in module.calls_named(cls.name)}
-        for function in dict.fromkeys(made.values()):
-            if _constructs(function):
-                continue
-            for node in walk_own(function.node if function is not None else module.tree):
-                if isinstance(node, ast.Assign) and id(node.value) in made:
-                    if _makes(engine, function, module, node.value, cls):
-                        for target in node.targets:
-                            for place in _places(life, function, module, target):
-                                yield _Replacement(function, module, node, target, place)
+    made = {id(call): function for function, call in module.calls_named(cls.name)}
+    for function in dict.fromkeys(made.values()):
+        if _constructs(function):
+            continue
+        for node in walk_own(function.node if function is not None else module.tree):
+            if isinstance(node, ast.Assign) and id(node.value) in made:
+                if _makes(life.engine, function, module, node.value, cls):
+                    for target in node.targets:
+                        for place in _places(life, function, module, target):
+                            yield _Replacement(function, module, node, target, place)
 
 
 def _places(life: Life, function: FunctionInfo | None, module: Module, target: ast.expr) -> Iterator[Place]:

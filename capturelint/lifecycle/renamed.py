@@ -83,10 +83,8 @@ def _inputs(life: Life) -> set[Place]:
     found: set[Place] = set()
     for function, module, node in _named(life):
         found |= life.origins.same(function, module, node).places
-    for place in _record_fields(life):
-        for store in life.origins.stores(place):
-            if not store.entry and store.function is not None and store.function in life.surroundings.capturing:
-                found |= life.origins.same(store.function, store.module, store.value).places
+    for function, node in _record_fields(life):
+        found |= life.origins.same(function, function.module, node).places
     return {place for place in found - life.outputs if not isinstance(place.owner, Module)}
 
 
@@ -115,13 +113,21 @@ def _named(life: Life) -> Iterator[tuple[FunctionInfo | None, Module, ast.expr]]
                     yield owner.function, owner.module, ast.Name(name, ast.Load())
 
 
-def _record_fields(life: Life) -> Iterator[Place]:
-    """Fields of records that were made for the capture, of what is kept elsewhere."""
+def _record_fields(life: Life) -> Iterator[tuple[FunctionInfo, ast.expr]]:
+    """What a function that captures makes a record of, where the region reads that field."""
+    read: dict[ClassInfo, set[str]] = {}
     for context in life.reach.steps:
         for owner, name in context.attributes_read:
             cls = getattr(owner, "cls", None)
             if isinstance(cls, ClassInfo) and cls.is_dataclass:
-                yield life.origins.place_of(cls, name)
+                read.setdefault(cls, set()).add(name)
+    for cls, names in read.items():
+        for module in dict.fromkeys(info.module for info in life.surroundings.capturing):
+            for function, call in module.calls_named(cls.name):
+                if function is not None and function in life.surroundings.capturing:
+                    given = [*zip(cls.annotations, call.args, strict=False)]
+                    given.extend((keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg)
+                    yield from ((function, value) for name, value in given if name in names)
 
 
 # -- what binds it anew ----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from capturelint.findings import Around
-from capturelint.lifecycle import gradients, story
+from capturelint.lifecycle import around, gradients, story
 from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
@@ -21,7 +21,7 @@ from capturelint.project.module import AssignedName, Module
 from capturelint.values import hierarchy
 from capturelint.values.changing import constructs
 from capturelint.values.devices import is_dtype
-from capturelint.values.domain import ExternalInstance, Instance, Value, options
+from capturelint.values.domain import ExternalInstance, Instance, Unknown, Value, options
 from capturelint.values.engine import Engine
 
 #: methods of a module that put other tensors behind its parameters
@@ -48,6 +48,8 @@ class _Replacement:
     help: str
     confidence: Confidence = Confidence.LIKELY
     grads: bool = False
+    #: whether it is a module is only known where the region calls it
+    if_called: bool = False
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -111,7 +113,9 @@ def _is_asked_for(attribute: str, names: set[str]) -> bool:
 def _judge(
     life: Life, moments: Moments, function: FunctionInfo | None, module: Module, each: _Replacement
 ) -> Iterator[Around]:
-    if not _reads(life, function, module, each.subject):
+    if not (_reads_gradients if each.grads else _reads)(life, function, module, each.subject):
+        return
+    if each.if_called and not _calls(life, function, module, each.subject):
         return
     if isinstance(each.node, ast.Attribute) and each.node.attr == "data" and _is_input(life, function, module, each):
         return  # CG501's
@@ -143,6 +147,49 @@ def _reads(life: Life, function: FunctionInfo | None, module: Module, subject: a
     """Whether the region reads what the statement changes, or something that it is a part of."""
     places = life.origins.within(function, module, subject).places
     return any(_is_module_place(place) for place in places & life.reads)
+
+
+def _calls(life: Life, function: FunctionInfo | None, module: Module, subject: ast.expr) -> bool:
+    """Whether the region's own code calls an object, which a tensor does not allow."""
+    places = life.origins.same(function, module, subject).places
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, (ast.Name, ast.Attribute))
+        and not places.isdisjoint(_named(life, holder, node.func))
+        for holder, node in _own_code(life)
+    )
+
+
+def _named(life: Life, holder: FunctionInfo | None, node: ast.Name | ast.Attribute) -> Iterator[Place]:
+    if isinstance(node, ast.Name):
+        yield Place(holder if holder is not None else life.declaration.module, node.id)
+    else:
+        module = holder.module if holder is not None else life.declaration.module
+        inner = node.value if node.attr == "forward" and isinstance(node.value, ast.Attribute) else node
+        yield from life.origins.attribute(holder, module, inner)
+
+
+def _own_code(life: Life) -> Iterator[tuple[FunctionInfo | None, ast.AST]]:
+    """The nodes of the block, and of what it enters in the class that holds it."""
+    for statement in life.declaration.body or ():
+        yield from ((life.holder, node) for node in (statement, *walk_own(statement)))
+    owner = around.owner_of(life.holder)
+    for info in life.entered if owner is not None else ():
+        if around.owner_of(info) is owner:
+            yield from ((info, node) for node in walk_own(info.node))
+
+
+def _reads_gradients(life: Life, function: FunctionInfo | None, module: Module, subject: ast.expr) -> bool:
+    """Also an optimizer of parameters that are not in view, kept by the object that replays the backward."""
+    if _reads(life, function, module, subject):
+        return True
+    kept = isinstance(subject, ast.Attribute) and function is not None and life.holder is not None
+    if not kept or around.owner_of(function) is not around.owner_of(life.holder):
+        return False
+    value = _value(life.engine, function, module, subject)
+    return bool(life.replays_in(function, module)) and any(
+        isinstance(option, ExternalInstance) and option.cls.startswith("torch.optim.") for option in options(value)
+    )
 
 
 def _is_module_place(place: Place) -> bool:
@@ -203,11 +250,13 @@ def _by_call(engine: Engine, function: FunctionInfo | None, module: Module, node
     elif name == "zero_grad" and not _is_false(keyword_value(node, "set_to_none") or next(iter(node.args), None)):
         yield _Replacement(node, receiver, "`{text}` drops the gradients, which are made anew", _GRAD_HELP, grads=True)
     elif name in _CASTS or name == "to":
-        if not _is_module(engine, _value(engine, function, module, receiver)):
+        value = _value(engine, function, module, receiver)
+        open_value = all(isinstance(option, Unknown) for option in options(value))
+        if not _is_module(engine, value) and not open_value:
             return
         if name == "to" and not _casts(engine, function, module, node):
             return
-        yield _Replacement(node, receiver, "`{text}` replaces the parameters", _MODULE_HELP)
+        yield _Replacement(node, receiver, "`{text}` replaces the parameters", _MODULE_HELP, if_called=open_value)
     elif name == "register_parameter" and _is_module(engine, _value(engine, function, module, receiver)):
         yield _Replacement(node, receiver, "`{text}` registers another tensor", _MODULE_HELP)
 

@@ -12,7 +12,7 @@ import libcst as cst
 from capturelint.model import Confidence
 from capturelint.passes.frozen import Frozen, FrozenValues, holds_number, is_host_scalar, is_number
 from capturelint.values.change import Source
-from capturelint.values.domain import Sequence, Tensor, Value, device_confidence, options
+from capturelint.values.domain import Sequence, Tensor, Unknown, Value, device_confidence, options
 from capturelint.values.facts import CallFact, Context
 
 #: operators that copy what is in host memory, or that look at a tensor's type alone
@@ -68,7 +68,8 @@ class FrozenScalars(FrozenValues):
         made = next((value for each, value in self.facts.values(node) if each is context), None)
         operands = (made, fact.receiver, *fact.arguments, *(value for _, value in fact.keywords))
         return any(
-            isinstance(option, Tensor) and option.on_device and option.confidence > Confidence.POSSIBLE
+            (isinstance(option, Tensor) and option.on_device and option.confidence > Confidence.POSSIBLE)
+            or (isinstance(option, Unknown) and option.of_tensors)
             for value in operands
             for option in options(value)
         )
@@ -96,9 +97,7 @@ class FrozenScalars(FrozenValues):
 
     def _operands(self, tensor: cst.BaseExpression, other: cst.BaseExpression) -> None:
         on_device = {
-            context
-            for context, value in self.facts.values(tensor)
-            if device_confidence(value) not in (None, Confidence.POSSIBLE) and not context.compiled
+            context for context, value in self.facts.values(tensor) if not context.compiled and _runs_there(value)
         }
         values = [(context, value) for context, value in self.facts.values(other) if context in on_device]
         numbers = self.surest(other, ((context, value) for context, value in values if is_number(value)))
@@ -156,3 +155,11 @@ def _inside(value: Value | None) -> Iterator[Value]:
 
 def _is_custom(fact: CallFact) -> bool:
     return any(callee.startswith("torch.ops.") for callee in fact.callees)
+
+
+def _runs_there(value: Value | None) -> bool:
+    """A device tensor, or what a model out of view makes of some."""
+    if device_confidence(value) not in (None, Confidence.POSSIBLE):
+        return True
+    found = list(options(value))
+    return bool(found) and all(isinstance(option, Unknown) and option.of_tensors for option in found)

@@ -24,6 +24,7 @@ _FUNCTIONS = frozenset(
 _ASKING = frozenset({"torch.cuda.current_stream", "torch.accelerator.current_stream"})
 #: of a tensor, and nothing that runs on the device
 _QUIET = frozenset({"record_stream", "data_ptr", "requires_grad_", "detach", "detach_", "register_hook", "zero_grad"})
+_COLLECTIVES = "torch.distributed."
 _HOST_RESULTS = frozenset({"host", "shape", "dtype", "device", "special", "instance", "module"})
 
 
@@ -120,7 +121,9 @@ class Work:
     def _operator(self, path: str, fact: CallFact, result: Value | None) -> bool:
         spec = self._ops.lookup(path)
         if spec is not None and (spec.view or spec.returns.kind in _HOST_RESULTS):
-            return False
+            # a collective gives a handle for the host, and works on the tensors that it is given
+            if spec.view or not path.startswith(_COLLECTIVES):
+                return False
         operands = (fact.receiver, *fact.arguments, *(value for _, value in fact.keywords))
         if any(deep_confidence(value) for value in operands):
             return True

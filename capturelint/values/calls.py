@@ -176,6 +176,7 @@ def _call(target: Value, given: Arguments, node: ast.AST, frame: Frame, collecto
         return _call_external_instance(target, given, node, frame, collector)
     if isinstance(target, (Unknown, Tensor)) and frame.in_region:
         engine.unresolved(frame, node, _reason(target))
+        return torch_ops.made_of(given)
     return UNKNOWN
 
 

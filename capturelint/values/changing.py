@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from capturelint.model import Confidence
 from capturelint.project.definitions import FunctionInfo, dotted_name, store_targets, walk_own
 from capturelint.project.module import Module
+from capturelint.values import lazily_captured as lazy
 from capturelint.values.change import Cause, Change, of_causes
 from capturelint.values.domain import (
     Device,
@@ -56,7 +57,7 @@ def _latches(writes: list[Write]) -> bool:
 
 
 def _cause(engine: Engine, name: str, function: FunctionInfo, node: ast.AST) -> Cause | None:
-    if _prepares(engine, function) or _set_once(function, node, name) or _is_key(engine, node):
+    if _prepares(engine, function, node) or _set_once(function, node, name) or _is_key(engine, node):
         return None
     carried = isinstance(node, ast.AugAssign) or _reads_itself(node, name)
     reason = f"`{name}` is {_verb(node)} in {function.qualname} ({function.module.display}:{_line(node, function)})"
@@ -84,9 +85,11 @@ def _restores(function: FunctionInfo) -> bool:
     )
 
 
-def _prepares(engine: Engine, function: FunctionInfo) -> bool:
+def _prepares(engine: Engine, function: FunctionInfo, node: ast.AST | None = None) -> bool:
     """Whether a function runs before captures, records one, or ends it all."""
-    if tears_down(function) or _captures(function):
+    if tears_down(function):
+        return True
+    if _captures(function) and not (function in engine.replays.functions and lazy.passes_by(function, node)):
         return True
     if _first_word(function) in _ALSO_LATER and engine.replays.near(function):
         return False
@@ -200,10 +203,7 @@ def _makes_own(method: FunctionInfo) -> bool:
 
 def _captures(method: FunctionInfo) -> bool:
     """A method that records a graph sets what it sets before or for that graph, not between replays."""
-    for node in walk_own(method.node, into_nested=True):
-        if isinstance(node, ast.Attribute) and node.attr in ("capture_begin", "CUDAGraph", "make_graphed_callables"):
-            return True
-    return False
+    return any(lazy.is_capture(node) for node in walk_own(method.node, into_nested=True))
 
 
 def of_global(engine: Engine, module: Module, name: str, value: Value) -> Value:

@@ -49,10 +49,14 @@ class Value:
 
 @immutable
 class Unknown(Value):
-    """Nothing is known. ``parameter`` names the parameter that it came in by; ``tensor_like``: a region's own one."""
+    """Nothing is known. ``parameter`` names the parameter that it came in by; ``tensor_like``: a region's own one.
+
+    ``of_tensors``: what code out of view, such as a model, made of device tensors.
+    """
 
     parameter: str | None = None
     tensor_like: bool = False
+    of_tensors: bool = False
 
 
 @immutable

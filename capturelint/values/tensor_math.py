@@ -90,6 +90,8 @@ def _arithmetic(op: ast.operator, left: Value, right: Value) -> Value:
         return right
     if any(isinstance(each, Unknown) and each.tensor_like for each in (left, right)):
         return Unknown(tensor_like=True)
+    if any(isinstance(each, Unknown) and each.of_tensors for each in (left, right)):
+        return Unknown(of_tensors=True)
     if (isinstance(left, Host) and isinstance(right, Unknown)) or (
         isinstance(left, Unknown) and isinstance(right, Host)
     ):

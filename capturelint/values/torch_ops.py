@@ -18,6 +18,7 @@ from capturelint.values.domain import (
     Tensor,
     Unknown,
     Value,
+    options,
 )
 from capturelint.values.facts import Effect, capped
 from capturelint.values.frame import Arguments, Frame
@@ -153,7 +154,9 @@ def _call_unknown(
         return Unknown(tensor_like=True)
     if frame.in_region:
         frame.engine.unresolved(frame, node, f"the object that has `.{name}` is unknown")
-    return UNKNOWN
+    if isinstance(receiver, Unknown) and receiver.of_tensors and spec is not None:
+        return receiver
+    return made_of(given)
 
 
 def _unlisted(path: str, receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
@@ -170,13 +173,25 @@ def _unlisted(path: str, receiver: Value | None, given: Arguments, node: ast.AST
         engine.unresolved(frame, node, f"`{path}` is not part of the project")
     if path.rpartition(".")[2][:1].isupper() and not path.startswith("builtins."):
         return ExternalInstance(path, tuple(given.keywords))
-    return UNKNOWN
+    return made_of(given)
 
 
 def _module_method(path: str, receiver: Value) -> Value:
     if path.rpartition(".")[2] in ("cuda", "to", "eval", "train", "half", "float", "bfloat16", "requires_grad_", "cpu"):
         return receiver
     return UNKNOWN
+
+
+def made_of(given: Arguments) -> Value:
+    """What code out of view makes of its arguments: of device tensors, most likely another one."""
+    values = (*given.positional, *(value for _, value in given.keywords))
+    of_tensors = any(
+        (isinstance(option, Tensor) and option.device is Device.DEVICE and option.confidence > Confidence.POSSIBLE)
+        or (isinstance(option, Unknown) and option.of_tensors)
+        for value in values
+        for option in options(value)
+    )
+    return Unknown(of_tensors=True) if of_tensors else UNKNOWN
 
 
 def _harmless(path: str) -> bool:

@@ -92,7 +92,7 @@ def says_any_optimizer(annotation: ast.expr | None) -> bool:
 
 
 def is_scheduler(engine: Engine, cls: str) -> bool:
-    return cls in _BASES or engine.ops.bases.get(cls) == _SCHEDULER
+    return (cls in _BASES and "scheduler" in cls) or engine.ops.bases.get(cls) == _SCHEDULER
 
 
 def optimizers(engine: Engine, value: Value | None) -> Iterator[Made]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from capturelint.findings import Around
 from capturelint.lifecycle.places import Origins
+from capturelint.lifecycle.setup import graphed_grad
 from capturelint.lifecycle.setup.before import external_name
 from capturelint.lifecycle.setup.captures import GRAPHED_CALLABLES, Capture, report
 from capturelint.lifecycle.setup.graphed_calls import calls_of_graphed
@@ -31,6 +32,7 @@ def find(engine: Engine, captures: list[Capture], origins: Origins) -> Iterator[
         for each in _callables(capture):
             yield from hooks(engine, capture, each, _classes(engine, capture.point, each))
             yield from _buffers(engine, capture, each)
+        yield from graphed_grad.graphed_without(capture)
         yield from calls_of_graphed(origins, capture)
 
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from capturelint.findings import Around
 from capturelint.lifecycle.places import Origins, Place
 from capturelint.lifecycle.setup.captures import Capture, report
+from capturelint.lifecycle.setup.graphed_grad import untracked
 from capturelint.lifecycle.setup.points import Point, ancestors, loops_at, value_at
 from capturelint.lifecycle.setup.shapes import shape_of
 from capturelint.model import Confidence
@@ -171,6 +172,7 @@ def _judged(engine: Engine, capture: Capture, point: Point, sample: ast.expr | N
         return
     for given, made in zip(call.args, sample.elts, strict=True):
         yield from _argument(capture, point, given, made)
+        yield from untracked(engine, capture, point, given, made)
     yield from _twice(capture, point, text)
 
 
