@@ -11,30 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capturelint.findings import Around
-from capturelint.lifecycle import around, story
+from capturelint.lifecycle import around, read_elsewhere, story
 from capturelint.lifecycle.life import Life, Replay
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.order import Order
-from capturelint.lifecycle.outputs import Outputs
+from capturelint.lifecycle.outputs import Kept, Outputs
 from capturelint.model import Applicability, Confidence, Edit, Fix, Related
 from capturelint.project.definitions import FunctionInfo, contains, store_targets, walk_own
 from capturelint.project.module import Module
 
 _ADDING = frozenset(("append", "appendleft", "add", "insert", "extend", "put", "put_nowait", "setdefault"))
-_COLLECTING = frozenset(("list", "tuple", "sorted", "stack", "cat", "dict"))
 _MAX_CHAIN = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """``node`` gives the output; ``by`` is what keeps it, and ``how`` says so in words."""
-
-    function: FunctionInfo | None
-    module: Module
-    node: ast.expr
-    by: ast.AST
-    how: str
-    confidence: Confidence = Confidence.LIKELY
 
 
 def find(life: Life, moments: Moments) -> Iterator[Around]:
@@ -56,7 +43,7 @@ class _Keeping:
 
     # -- what keeps an output in a function that replays -------------------------------------------------------------
 
-    def kept_in(self, function: FunctionInfo | None, module: Module) -> Iterator[_Kept]:
+    def kept_in(self, function: FunctionInfo | None, module: Module) -> Iterator[Kept]:
         replays = self.life.replays_in(function, module)
         order = self.moments.order(function, module)
         root = function.node if function is not None else module.tree
@@ -69,21 +56,27 @@ class _Keeping:
                     if isinstance(target, ast.Subscript):
                         yield from self._added(function, module, order, replays, node, target.value, node.value)
                 yield from self._read_later(function, module, order, replays, node)
+                yield from read_elsewhere.at_the_next_call(self.outputs, function, module, order, replays, node)
             elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
                 yield from self._comprehended(function, module, replays, node)
+                yield from read_elsewhere.collected(self.outputs, function, module, node)
+            elif isinstance(node, (ast.With, ast.AsyncWith)):
+                yield from read_elsewhere.on_another_stream(self.outputs, function, module, order, replays, node)
             elif isinstance(node, (ast.BinOp, ast.Tuple, ast.List, ast.Call)):
+                yield from read_elsewhere.collected(self.outputs, function, module, node)
                 yield from self._side_by_side(function, module, node)
 
     def _added(
         self, function: FunctionInfo | None, module: Module, order: Order, replays: list[Replay], node: ast.AST,
         container: ast.expr, value: ast.expr,
-    ) -> Iterator[_Kept]:  # fmt: skip
+    ) -> Iterator[Kept]:  # fmt: skip
         """Put into a container that outlives the replay: one made outside the loop, or an object's."""
         held = list(self.outputs.held(function, module, value))
         if not held:
             return
         before = [r for r in replays if order.follows_directly(r.call, node) or contains(node, r.call)]
         loop = next((found for r in before if (found := order.common_loop(r.call, node)) is not None), None)
+        loop = loop or next((found for r in before if (found := read_elsewhere.driven(order, r, node))), None)
         if loop is not None and self._captures_in(function, module, loop):
             return  # each turn has a graph of its own
         base = container
@@ -98,7 +91,7 @@ class _Keeping:
         if loop is not None or (isinstance(container, ast.Attribute) and self._called_again(function)):
             text = module.segment(container, 32)
             for each in held:
-                yield _Kept(function, module, each, node, f"kept in `{text}`")
+                yield Kept(function, module, each, node, f"kept in `{text}`")
 
     def _comes_from(
         self, function: FunctionInfo | None, module: Module, value: ast.expr, container: ast.expr
@@ -120,13 +113,13 @@ class _Keeping:
     def _comprehended(
         self, function: FunctionInfo | None, module: Module, replays: list[Replay],
         node: ast.ListComp | ast.SetComp | ast.DictComp,
-    ) -> Iterator[_Kept]:  # fmt: skip
+    ) -> Iterator[Kept]:  # fmt: skip
         value = node.value if isinstance(node, ast.DictComp) else node.elt
         if any(contains(value, replay.call) for replay in replays):
             for each in self.outputs.held(function, module, value):
-                yield _Kept(function, module, each, node, "collected over several replays")
+                yield Kept(function, module, each, node, "collected over several replays")
 
-    def _side_by_side(self, function: FunctionInfo | None, module: Module, node: ast.expr) -> Iterator[_Kept]:
+    def _side_by_side(self, function: FunctionInfo | None, module: Module, node: ast.expr) -> Iterator[Kept]:
         """``run(a) - run(b)``: the second replay writes over what the first gave, before they meet."""
         if isinstance(node, ast.BinOp):
             parts = [node.left, node.right]
@@ -139,11 +132,11 @@ class _Keeping:
             if isinstance(base := self.outputs.base(part), ast.Call) and self.outputs.call_gives(base)
         ]  # fmt: skip
         if len(calls) > 1:
-            yield _Kept(function, module, calls[0], node, "read after the next replay")
+            yield Kept(function, module, calls[0], node, "read after the next replay")
 
     def _read_later(
         self, function: FunctionInfo | None, module: Module, order: Order, replays: list[Replay], node: ast.Assign
-    ) -> Iterator[_Kept]:
+    ) -> Iterator[Kept]:
         """``a = run(x)``, another replay, and then a look at ``a``."""
         target = node.targets[0]
         if not isinstance(target, ast.Name) or len(node.targets) > 1:
@@ -169,7 +162,7 @@ class _Keeping:
                 continue
             for use in uses:
                 if self._still_held(function, module, order, node, replay.call, use, bindings):
-                    yield _Kept(function, module, held[0], use, f"`{target.id}` is read after the next replay")
+                    yield Kept(function, module, held[0], use, f"`{target.id}` is read after the next replay")
                     return
 
     def _freshly_replayed(self, order: Order, replays: list[Replay], node: ast.AST) -> bool:
@@ -213,13 +206,13 @@ class _Keeping:
                 if isinstance(node, ast.Call) or self._is_forwarding(function):
                     continue
                 yield self._finding(
-                    _Kept(function, function.module, node, node, "returned", Confidence.POSSIBLE), ()
+                    Kept(function, function.module, node, node, "returned", Confidence.POSSIBLE), ()
                 )  # fmt: skip
 
     def _is_forwarding(self, function: FunctionInfo) -> bool:
         return not any(each.depth == 0 for each in self.life.replays_in(function, function.module))
 
-    def report(self, kept: _Kept) -> Iterator[Around]:
+    def report(self, kept: Kept) -> Iterator[Around]:
         """The finding at the output that is kept, with the keeper, and the ``return`` that handed the output out."""
         related = [Related(kept.module.display, getattr(kept.by, "lineno", 1), f"{kept.how} here")]
         related.extend(self._sources(kept.function, kept.module, kept.node, 0))
@@ -247,7 +240,7 @@ class _Keeping:
             return None
         return base if isinstance(base, ast.Call) else None
 
-    def _finding(self, kept: _Kept, related: tuple[Related, ...]) -> Around:
+    def _finding(self, kept: Kept, related: tuple[Related, ...]) -> Around:
         life, module = self.life, kept.module
         text = module.segment(kept.node, 48)
         message = f"`{text}` is a static output, {kept.how}: the next replay writes over it"

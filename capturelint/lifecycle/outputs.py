@@ -9,12 +9,25 @@ from dataclasses import dataclass, field
 from capturelint.lifecycle.life import Life, Replay
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.stores import returned
+from capturelint.model import Confidence
 from capturelint.project.definitions import FunctionInfo, last_name, store_targets, walk_own
 from capturelint.project.module import Module
 
 #: views that mostly are copies where they are called on what the GPU computed
 _COPIES = frozenset(("to", "cpu", "cuda", "type", "type_as", "expand_as"))
 _MAX_DEPTH = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """``node`` gives the output; ``by`` is what keeps it, and ``how`` says so in words."""
+
+    function: FunctionInfo | None
+    module: Module
+    node: ast.expr
+    by: ast.AST
+    how: str
+    confidence: Confidence = Confidence.LIKELY
 
 
 @dataclass(eq=False, repr=False, slots=True)
