@@ -20,6 +20,7 @@ from capturelint.project.module import Module
 from capturelint.values.call_sites import CallSite
 from capturelint.values.domain import Device, Tensor, options
 from capturelint.values.effects import deep_confidence
+from capturelint.values.engine import Engine
 from capturelint.values.lazy import LazyScope
 
 #: what makes a new tensor whatever it is called on
@@ -88,18 +89,26 @@ def _dropped(life: Life, moments: Moments) -> Iterator[Around]:
         for function in (None, *module.all_functions()):
             if function in life.entered:
                 continue
-            for node in walk_own(function.node if function is not None else module.tree):
-                for target in _drops(node):
-                    if not _is_input(life, function, module, target):
-                        continue
-                    sure = moments.between(function, module, node, lasts=not isinstance(target, ast.Name))
-                    if sure is not None:
-                        text = module.segment(target, 40)
-                        yield _report(
-                            life, function, module, target,
-                            f"`{text}` is dropped here, but the graph captured at {story.where(life)} still reads it",
-                            min(sure, Confidence.LIKELY, key=lambda c: c.rank),
-                        )  # fmt: skip
+            for node, target in _drops_in(life.engine, function, module):
+                if not _is_input(life, function, module, target):
+                    continue
+                sure = moments.between(function, module, node, lasts=not isinstance(target, ast.Name))
+                if sure is not None:
+                    text = module.segment(target, 40)
+                    yield _report(
+                        life, function, module, target,
+                        f"`{text}` is dropped here, but the graph captured at {story.where(life)} still reads it",
+                        min(sure, Confidence.LIKELY, key=lambda c: c.rank),
+                    )  # fmt: skip
+
+
+def _drops_in(engine: Engine, function: FunctionInfo | None, module: Module) -> list[tuple[ast.AST, ast.expr]]:
+    """What a function drops, or a module's own code, looked up once for all graphs."""
+    owner: FunctionInfo | Module = function if function is not None else module
+    root = function.node if function is not None else module.tree
+    return engine.remembered(
+        ("drops", owner), lambda: [(node, target) for node in walk_own(root) for target in _drops(node)]
+    )
 
 
 def _drops(node: ast.AST) -> list[ast.expr]:

@@ -15,6 +15,7 @@ from capturelint.lifecycle import story
 from capturelint.lifecycle.inside import Input, Inside, inputs_at
 from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
+from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence, Related
 from capturelint.project.definitions import FunctionInfo, last_name, walk_own
 from capturelint.project.module import Module
@@ -47,12 +48,17 @@ def find(life: Life, moments: Moments) -> Iterator[Around]:
     writes: list[tuple[_Write, frozenset[Input]]] = []
     for module in dict.fromkeys((life.declaration.module, *(each.module for each in life.replays))):
         for function in module.all_functions():
-            if function in life.entered or constructs(function, set()) or _only_captures(life, function):
+            if function in life.entered:
                 continue
-            for write in _writes(function, module):
-                writes.append((write, inputs_at(life, function, module, write.buffer)))
+            found = [
+                (write, inputs)
+                for write, places in _places_written(life, function, module)
+                if not places.isdisjoint(life.reads) and (inputs := inputs_at(life, function, module, write.buffer))
+            ]
+            if found and not _only_captures(life, function):
+                writes.extend(found)
     for write, inputs in writes:
-        if write.stop is None or not inputs or _is_whole(life, write):
+        if write.stop is None or _is_whole(life, write):
             continue
         others = (each for each, theirs in writes if each.stop != write.stop and _meet(inputs, theirs))
         if any(True for _ in others):
@@ -61,6 +67,17 @@ def find(life: Life, moments: Moments) -> Iterator[Around]:
         if how is None or moments.between(write.function, write.module, write.node, lasts=True) is None:
             continue
         yield _report(life, write, how)
+
+
+def _places_written(life: Life, function: FunctionInfo, module: Module) -> list[tuple[_Write, frozenset[Place]]]:
+    """What a function writes and where that is kept, for all graphs alike."""
+    return life.engine.remembered(
+        ("places written", function),
+        lambda: [
+            (write, frozenset(life.origins.same(function, module, write.buffer).places))
+            for write in (_writes(function, module) if not constructs(function, set()) else ())
+        ],
+    )
 
 
 def _only_captures(life: Life, function: FunctionInfo) -> bool:

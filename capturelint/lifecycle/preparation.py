@@ -22,6 +22,8 @@ from capturelint.values.domain import Function, options
 #: methods of objects out of view that plan the next run
 _PLANNING = frozenset(("plan", "begin_forward", "init_forward_metadata", "prepare_metadata"))
 _MAX_DEPTH = 2
+#: attributes and calls in the chain of one statement
+_MAX_CHAIN = 20
 
 
 def find(life: Life, moments: Moments) -> Iterator[Around]:
@@ -65,6 +67,15 @@ def _report(life: Life, replay: Replay, missing: _Prepares) -> Around:
     )  # fmt: skip
 
 
+def _is_short(chain: ast.expr) -> bool:
+    """Whether a call is made on few others: nobody prepares by a statement of ten calls, and its text is long."""
+    for _ in range(_MAX_CHAIN):
+        if not isinstance(chain, (ast.Attribute, ast.Call)):
+            return True
+        chain = chain.value if isinstance(chain, ast.Attribute) else chain.func
+    return False
+
+
 @dataclass(eq=False, repr=False, slots=True)
 class _Preparation:
     life: Life
@@ -77,7 +88,7 @@ class _Preparation:
             ast.unparse(node.func)
             for statement in self.life.declaration.body or ()
             for node in (statement, *walk_own(statement))
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _is_short(node.func)
         }
         owner = around.owner_of(self.life.holder)
         for function in self.life.declaration.module.all_functions():

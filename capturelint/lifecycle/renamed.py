@@ -103,9 +103,14 @@ def _named(life: Life) -> Iterator[tuple[FunctionInfo | None, Module, ast.expr]]
     """Names and attributes in the block, and what is read there of enclosing functions."""
     declaration = life.declaration
     for statement in declaration.body or ():
+        methods: set[ast.AST] = set()  # of what a call gives: `x.abs().sum()` names no attribute that is kept
         for node in walk_all(statement):
-            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-                yield life.holder, declaration.module, node
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                if isinstance(node.func.value, ast.Call):
+                    methods.add(node.func)
+            elif isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+                if node not in methods:
+                    yield life.holder, declaration.module, node
     for context in life.reach.steps:
         for owner, name in context.names_read:
             if isinstance(owner, LazyScope) and owner.function is not None and context.function is not None:

@@ -36,15 +36,7 @@ def of_attribute(engine: Engine, cls: ClassInfo, name: str) -> list[Store]:
     modules = [cls.module, *engine.project.modules(files, _MAX_FILES)]
     found: list[Store] = []
     for module in dict.fromkeys(modules):
-        for function, statement, receiver in module.uses.attribute_stores.get(name, []):
-            if is_object_of(engine, function, module, receiver, cls):
-                found.extend(_assigned(module, function, statement, name))
-        for function, statement, target in module.uses.attribute_items.get(name, []):
-            value = getattr(statement, "value", None)
-            holder = target.value.value if isinstance(target.value, ast.Attribute) else None
-            if isinstance(value, ast.expr) and holder is not None:
-                if is_object_of(engine, function, module, holder, cls):
-                    found.append(Store(module, function, statement, value, entry=True))
+        found.extend(_of_class(engine, cls, _stores_in(engine, module, name)))
     found.extend(_added(engine, cls, name))
     if cls.is_dataclass or any(last_name(base) in _RECORD_BASES for base in cls.node.bases):
         found.extend(_fields(engine, cls, name))
@@ -55,12 +47,63 @@ def is_object_of(
     engine: Engine, function: FunctionInfo | None, module: Module, receiver: ast.expr, cls: ClassInfo
 ) -> bool:
     """Whether an expression may be an object of the class, of one that it derives from or that derives from it."""
+    return any(
+        other is cls or other in engine.mro(cls) or cls in engine.mro(other)
+        for other in _classes_at(engine, function, module, receiver)
+    )
+
+
+def _classes_at(
+    engine: Engine, function: FunctionInfo | None, module: Module, receiver: ast.expr
+) -> Iterator[ClassInfo]:
     for option in options(engine.evaluate_in(engine.scope_of(function, module), receiver)):
         if isinstance(option, Instance):
-            other = option.site.cls
-            if other is cls or other in engine.mro(cls) or cls in engine.mro(other):
-                return True
-    return False
+            yield option.site.cls
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """The stores of one module into attributes of one name, by the class of the object: its own, and all its bases."""
+
+    own: dict[ClassInfo, list[int]]
+    derived: dict[ClassInfo, list[int]]
+    stores: list[list[Store]]
+
+
+def _of_class(engine: Engine, cls: ClassInfo, stored: _Stored) -> Iterator[Store]:
+    """In the order of the source: those into objects of the class, of its bases, and of what derives from it."""
+    places = set(stored.derived.get(cls, ()))
+    for base in engine.mro(cls):
+        if not isinstance(base, str):
+            places.update(stored.own.get(base, ()))
+    for place in sorted(places):
+        yield from stored.stores[place]
+
+
+def _stores_in(engine: Engine, module: Module, name: str) -> _Stored:
+    """Looked up once for all classes that have an attribute of that name: many do in a file of many graphs."""
+    return engine.remembered(("stores", module, name), lambda: _work_out_stores(engine, module, name))
+
+
+def _work_out_stores(engine: Engine, module: Module, name: str) -> _Stored:
+    stored = _Stored({}, {}, [])
+
+    def add(function: FunctionInfo | None, receiver: ast.expr, stores: list[Store]) -> None:
+        for cls in dict.fromkeys(_classes_at(engine, function, module, receiver)):
+            stored.own.setdefault(cls, []).append(len(stored.stores))
+            for base in engine.mro(cls):
+                if not isinstance(base, str):
+                    stored.derived.setdefault(base, []).append(len(stored.stores))
+        stored.stores.append(stores)
+
+    for function, statement, receiver in module.uses.attribute_stores.get(name, []):
+        add(function, receiver, list(_assigned(module, function, statement, name)))
+    for function, statement, target in module.uses.attribute_items.get(name, []):
+        value = getattr(statement, "value", None)
+        holder = target.value.value if isinstance(target.value, ast.Attribute) else None
+        if isinstance(value, ast.expr) and holder is not None:
+            add(function, holder, [Store(module, function, statement, value, entry=True)])
+    return stored
 
 
 def _assigned(module: Module, function: FunctionInfo | None, statement: ast.AST, name: str) -> Iterator[Store]:
