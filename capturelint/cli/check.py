@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from capturelint.cli import options
+from capturelint.cli.adding_ignores import WithOptionalReason, add_ignore_option, check_reason, with_ignores
 from capturelint.cli.baseline import baseline_options, with_baseline, write_stale_notes, written
 from capturelint.cli.notes import write_notes
 from capturelint.cli.output import Reports, note, parse_destinations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from capturelint.verifier.run import Verified
 
 
-@click.command("check")
+@click.command("check", cls=WithOptionalReason)
 @options.paths_argument
 @stdin_filename_option
 @options.format_option
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 )
 @click.option("--statistics", is_flag=True, help="Show how many findings each rule has, in the place of the findings.")
 @baseline_options
+@add_ignore_option
 @options.require_regions_option
 @options.config_option
 @options.force_exclude_option
@@ -66,6 +68,7 @@ def command(
     baseline_file: Path | None,
     no_baseline: bool,
     update_baseline: bool,
+    add_ignore: str | None,
     require_regions: bool,
     config_file: Path | None,
     force_exclude: bool,
@@ -100,6 +103,8 @@ def command(
         if only_confirmed and not (verify_on_gpu or verify_if_possible):
             raise UsageError("--only-confirmed needs --verify-on-gpu or --verify-if-possible, which confirm findings")
         paths, contents = given_paths(paths, stdin_filename)
+        if add_ignore is not None:
+            check_reason(add_ignore, alone=not (contents or update_baseline))
         if contents and (verify_on_gpu or verify_if_possible):
             raise UsageError("what comes from stdin cannot be verified: the verifier imports files")
         if contents and diff_base is not None:
@@ -125,6 +130,8 @@ def command(
             result = written(result)
         if changes is not None:
             result = only_changed(result, changes, str(diff_base))
+        if add_ignore is not None:
+            result = with_ignores(result, add_ignore)
         verified = None
         if verify_on_gpu or verify_if_possible:
             verified = _verified(

@@ -22,14 +22,14 @@ def decode(data: bytes, display: str) -> str:
     """
     if data.startswith(_OTHER_BOMS):
         raise SourceError(display, 1, unreadable("UTF-16, which Python source cannot be; save it as UTF-8"))
-    text = _decode_as(_encoding(data, display), data, display)
+    text = _decode_as(encoding_of(data, display), data, display)
     nul = text.find("\0")
     if nul >= 0:
         raise SourceError(display, _line_after(text[:nul].encode("utf-8")), unreadable("it holds a NUL byte"))
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def _encoding(data: bytes, display: str) -> str:
+def encoding_of(data: bytes, display: str) -> str:
     """The canonical name of the encoding, ``utf-8-sig`` where nothing else is said."""
     line, name = _coding_line(data)
     if name is None:
