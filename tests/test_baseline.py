@@ -88,6 +88,9 @@ def test_other_code_another_scope_or_rule_counts_and_the_entry_is_gone(check: An
     assert after.err == (
         "note: 1 in the baseline is gone; --update-baseline removes what is\n  - src/a.py: CG101 in f: `x.item()`\n"
     )
+    assert json.loads(check("src", "--baseline", "base.json", "--format", "json").out)["stale"] == [
+        {"path": "src/a.py", "description": "src/a.py: CG101 in f: `x.item()`", "count": 1}
+    ]
 
 
 def test_the_same_code_in_another_file_counts(check: Any) -> None:

@@ -161,6 +161,7 @@ def test_a_report_in_full() -> None:
             {"path": "b.py", "cell": None, "line": 3, "message": f"invalid syntax (read as Python {PYTHON})"}
         ],
         "errors": [],
+        "stale": [],
         "summary": {
             "files": 120,
             "regions": 1,
@@ -195,6 +196,7 @@ def test_nothing_found() -> None:
         "regions": [],
         "diagnostics": [],
         "errors": [],
+        "stale": [],
         "summary": {
             "files": 0,
             "regions": 0,

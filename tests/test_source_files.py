@@ -175,6 +175,16 @@ def test_links(tmp_path: Path) -> None:
     assert found(tmp_path, "pkg/loop/pkg") == ["pkg/loop/pkg/a.py"]
 
 
+def test_a_file_that_several_links_lead_to_is_taken_once(tmp_path: Path) -> None:
+    write(tmp_path, "pkg/a.py", "outside/real.py")
+    (tmp_path / "again").symlink_to("pkg")
+    for name in ("one.py", "two.py"):
+        (tmp_path / "pkg" / name).symlink_to("../outside/real.py")
+    assert found(tmp_path, "again", "pkg") == ["again/one.py", "pkg/a.py"]
+    assert found(tmp_path, "again") == ["again/a.py", "again/one.py"]
+    assert found(tmp_path, ".") == ["outside/real.py", "pkg/a.py"]
+
+
 def test_pipes_do_not_hang(tmp_path: Path) -> None:
     write(tmp_path, "a.py")
     os.mkfifo(tmp_path / "pipe.py")

@@ -44,6 +44,7 @@ def render_json(result: CheckResult, options: ReportOptions | None = None) -> st
         "regions": [_region_summary(region) for region in sorted(result.regions, key=lambda region: region.sort_key)],
         "diagnostics": _diagnostics(result),
         "errors": [] if result.failure is None else [_failure(result.failure)],
+        "stale": [{"path": e.path, "description": e.description, "count": e.count} for e in result.stale],
         "summary": {
             "files": result.files,
             "regions": len(result.regions),

@@ -122,7 +122,7 @@ def find_sources(
             stack = _outer_ignore_files(absolute, root) if respect_gitignore else []
             _Walk(excluded, respect_gitignore, found).visit(absolute, stack)
     cwd = os.getcwd()
-    names = _without_linked_twins(found)
+    names = _without_twins(found, [os.path.abspath(path) for path in paths])
     return [SourceFile(Path(name), display_path(name, cwd), found[name]) for name in names]
 
 
@@ -276,11 +276,18 @@ def _outer_ignore_files(directory: str, root: Path) -> list[IgnoreFile]:
     return stack
 
 
-def _without_linked_twins(found: dict[str, str | None]) -> list[str]:
-    """Sorted; a linked file goes where the file that it leads to is among the others."""
+def _without_twins(found: dict[str, str | None], given: Sequence[str]) -> list[str]:
+    """Sorted; of a file that links lead to by several names the real one stays, or else the first.
+
+    Without a link among the files and the given paths there are none, and nothing is asked of the file system.
+    """
     names = sorted(found)
-    links = {name for name in names if os.path.islink(name)}
-    if not links:
+    linked = any(os.path.realpath(path) != path for path in given) or any(os.path.islink(name) for name in names)
+    if not linked:
         return names
-    real = {os.path.realpath(name) for name in names if name not in links}
-    return [name for name in names if name not in links or os.path.realpath(name) not in real]
+    chosen: dict[str, str] = {}
+    for name in names:
+        real = os.path.realpath(name)
+        if name == real or real not in chosen:
+            chosen[real] = name
+    return sorted(chosen.values())
