@@ -160,13 +160,17 @@ def test_a_comment_comes_before_the_baseline(check: Any) -> None:
     assert "1 in the baseline is gone" in after.err
 
 
-def test_the_configuration_names_it_from_its_own_directory(check: Any, here: Path, monkeypatch: Any) -> None:
+def test_the_configuration_names_it_from_its_own_directory(
+    check: Any, here: Path, monkeypatch: Any, capsys: Any
+) -> None:
     write_files(here, {"pyproject.toml": '[tool.capturelint]\nbaseline = "ci/base.json"\n', "ci/x": ""})
     missing = check("src")
     assert missing.status == 2
     assert missing.err == (
         "error: ci/base.json: the baseline cannot be read: No such file or directory; --update-baseline makes it\n"
     )
+    assert main(["verify", "src"]) == 2
+    assert "ci/base.json: the baseline cannot be read" in capsys.readouterr().err
     assert check("src", "--no-baseline").status == 1
     assert check("src", "--update-baseline").status == 0
     assert [entry["path"] for entry in entries("ci/base.json")] == ["../src/a.py"]
@@ -223,7 +227,6 @@ def test_what_is_no_baseline_fails_loudly_and_is_not_written_over(check: Any, do
         (["--no-baseline", "--baseline", "b"], "--no-baseline goes with neither --baseline nor --update-baseline"),
         (["--baseline", "no/b", "--update-baseline"], "cannot write no/b: its directory does not exist"),
         (["--baseline", "src", "--update-baseline"], "src: the baseline cannot be read: Is a directory"),
-        (["--diff", "--update-baseline"], "--diff writes nothing: it does not go with --update-baseline"),
         (["--baseline", ""], "--baseline: the path is empty"),
     ],
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from capturelint.cli import options
+from capturelint.cli.baseline import with_baseline
 from capturelint.cli.notes import write_notes
 from capturelint.cli.output import Reports, note, parse_destinations
 from capturelint.cli.streams import write_stdout
@@ -60,6 +61,7 @@ def command(
 
     with Reports(parse_destinations(stdout_format, outputs), color) as reports:
         run = options.check_options(paths, config_file=config_file, force_exclude=force_exclude, jobs=jobs)
+        run = with_baseline(run, None, off=False, update=False)
         result = check_paths(run)
         if init:
             return _init(run.root, run.config.harness, result.regions)
