@@ -158,6 +158,8 @@ def _is_read(life: Life, function: FunctionInfo | None, module: Module, store: _
     engine = life.engine
     scope = engine.scope_of(function, module)
     if store.owner is not None:
+        if store.name not in life.names_read:
+            return False
         node = ast.copy_location(ast.Attribute(store.owner, store.name, ast.Load()), store.node)
         places = {
             life.origins.place_of(option.site.cls, store.name)

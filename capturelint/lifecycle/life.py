@@ -202,17 +202,18 @@ class Life:
             found |= origin.places
         return frozenset(place for place in found if not _is_receiver(place))
 
+    @cached_property
+    def names_read(self) -> frozenset[str]:
+        """What the places that the region reads are called: most statements speak of none of them."""
+        return frozenset(place.name for place in self.reads)
+
     def _read_origins(self) -> Iterator[Origin]:
         """Where the names and attributes that the region's own code spells come from."""
         declaration = self.declaration
         nodes: list[tuple[FunctionInfo | None, Module, ast.AST]] = []
         if declaration.body is not None:
             nodes.extend((self.holder, declaration.module, each) for each in declaration.body)
-            owner = around.owner_of(self.holder)
-            nodes.extend(
-                (info, info.module, info.node) for info in self.entered
-                if (around.owner_of(info) is owner or info.parent is not None)
-            )  # fmt: skip
+            nodes.extend((info, info.module, info.node) for info in self.entered if self._is_own(info))
         elif isinstance(declaration.node, ast.Call):
             nodes.append((self.holder, declaration.module, declaration.node))
         for function, module, node in nodes:
@@ -222,6 +223,13 @@ class Life:
                 if isinstance(each, (ast.Name, ast.Attribute)) and isinstance(each.ctx, ast.Load):
                     if id(each) not in chained:
                         yield self.origins.within(function, module, each)
+
+    def _is_own(self, info: FunctionInfo) -> bool:
+        """Whether a captured function belongs to the code that captures: its class, its module, a closure."""
+        owner = around.owner_of(self.holder)
+        if info.parent is not None:
+            return True
+        return around.owner_of(info) is owner and (owner is not None or info.module is self.declaration.module)
 
     # -- what it gives -----------------------------------------------------------------------------------------------
 

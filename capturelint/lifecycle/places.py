@@ -17,7 +17,7 @@ from capturelint.lifecycle.callers import callers
 from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, keyword_value, last_name
 from capturelint.project.module import AssignedName, ImportedName, Module
 from capturelint.values.call_sites import CallSite
-from capturelint.values.domain import BoundExternal, Function, Instance, Value, options
+from capturelint.values.domain import UNKNOWN, BoundExternal, Function, Instance, Value, options
 from capturelint.values.engine import Engine
 
 #: an object that more expressions than these lead to is not followed further
@@ -106,6 +106,15 @@ class Origins:
         for option in options(value):
             if isinstance(option, Instance):
                 yield self.place_of(option.site.cls, node.attr)
+
+    def callee(self, function: FunctionInfo | None, module: Module, node: ast.Call) -> Value:
+        """What a call calls; not worked out for a tensor's method that the project defines nothing of the name of."""
+        if isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            if self.engine.ops.lookup(f"torch.Tensor.{name}") is not None:
+                if not self.engine.project.search.defining(name):
+                    return UNKNOWN
+        return self.engine.evaluate_in(self.engine.scope_of(function, module), node.func)
 
     def place_of(self, cls: ClassInfo, name: str) -> Place:
         """An attribute belongs to the first class of the hierarchy that binds it."""
@@ -256,7 +265,7 @@ class _Walk:
             return
         for each, at in stores.iterated(node, path):
             self.expression(function, module, each, at)
-        callee = self.engine.evaluate_in(self.engine.scope_of(function, module), node.func)
+        callee = self.origins.callee(function, module, node)
         functions = [option for option in options(callee) if isinstance(option, Function)]
         for option in functions:
             for value in self.origins.returned(option.info):

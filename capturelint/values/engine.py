@@ -47,7 +47,9 @@ if TYPE_CHECKING:
     from capturelint.values.hooks import Hook
 
 _MAX_DEPTH = 40
+#: how deep questions about code outside regions go: while regions are walked, and about the life of their graphs
 _MAX_HOST_DEPTH = 12
+_SETTLED_HOST_DEPTH = 6
 #: an incomplete answer is worked out again where there is this much more depth to go
 _DEPTHS_A_LEVEL = 6
 _MAX_CONTEXTS = 4
@@ -72,6 +74,7 @@ class Engine:
     #: calls that may only possibly happen at capture are entered only when such findings are wanted: they are many
     enters_possible: bool = False
     host_depth: int = 0
+    host_limit: int = _MAX_HOST_DEPTH
     parameter_depth: int = 0
     _modules: dict[Module, LazyScope] = field(default_factory=dict)
     _scopes: dict[Key, LazyScope] = field(default_factory=dict)
@@ -218,6 +221,7 @@ class Engine:
     def settle(self) -> None:
         """Says that all regions are entered: from now on a question that is asked again has the same answer."""
         self._answers = {}
+        self.host_limit = _SETTLED_HOST_DEPTH
 
     def evaluate_in(self, scope: LazyScope, node: ast.expr) -> Value:
         """The value of an expression in code outside regions."""
@@ -231,7 +235,7 @@ class Engine:
     def _evaluate_in(self, scope: LazyScope, node: ast.expr) -> Value:
         from capturelint.values.expressions import evaluate
 
-        if self.host_depth > _MAX_HOST_DEPTH:
+        if self.host_depth > self.host_limit:
             self.solver.cut_short()
             return UNKNOWN
         self.host_depth += 1
@@ -321,7 +325,7 @@ class Engine:
         """What a function of the project returns outside regions: the join of its return expressions."""
         info = function.info
         bound = arguments.bind(self, function, given)
-        if self.host_depth > _MAX_HOST_DEPTH:
+        if self.host_depth > self.host_limit:
             self.solver.cut_short()
             return UNKNOWN
         scope = self.function_scope(info, bound, function.scope)  # one for the same function, arguments and closure
