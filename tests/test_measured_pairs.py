@@ -27,6 +27,7 @@ _OTHERWISE = {
         "s in [s]",
         "s in {s}",
         "[s] == [s]",
+        "(s, 1) == (s, 1)",
         "[v].index(v)",
         "[s, s + 1].index(s)",
         "[v].count(v)",

@@ -133,7 +133,7 @@ def _indexed(base: Tensor, index_node: ast.expr, index: Value) -> Value:
             result_rank = result_rank + 1 if result_rank is not None else None
         elif (isinstance(value, (Host, Read)) or _is_host_number(value)) and result_rank is not None:
             result_rank = result_rank - 1
-        elif isinstance(value, Tensor) and value.dtype == "bool" and value.rank and result_rank is not None:
+        elif isinstance(value, Tensor) and value.dtype in _MASKS and value.rank and result_rank is not None:
             result_rank -= value.rank - 1
         else:
             result_rank = None
