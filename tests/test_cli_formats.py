@@ -156,3 +156,45 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
 def test_devices_are_written_to_as_they_are() -> None:
     write_atomically(Path(os.devnull), b"x")
     assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
+
+
+def test_wrong_outputs_are_said_on_stdout_too(core: Core, cli: Cli) -> None:
+    ran = cli("check", "--format", "json", "--output", "sarif:no/where")
+    message = "--output sarif:no/where: cannot write no/where: its directory does not exist"
+    assert (ran.status, ran.err) == (2, f"error: {message}\n")
+    assert said("json", ran.out) == message
+    assert core.asked == []
+
+
+def test_regions_for_tools(core: Core, cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "capturelint.toml").write_text("slect = []")
+    ran = cli("regions", "--format", "json")
+    assert ran.status == 2
+    assert said("json", ran.out).startswith("capturelint.toml: slect: unknown key")
+    assert cli("regions").out == ""
+
+
+def test_paths_start_at_the_repository_s_top(
+    core: Core, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core.result = ONE
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    assert ",file=sub/a.py,line=2," in cli("check", "--format", "github").out
+    assert json.loads(cli("check", "--format", "gitlab").out)[0]["location"]["path"] == "sub/a.py"
+    run = json.loads(cli("check", "--format", "sarif").out)["runs"][0]
+    assert run["originalUriBaseIds"]["%SRCROOT%"]["uri"] == f"{tmp_path.as_uri()}/"
+    location = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert location == {"uri": "sub/a.py", "uriBaseId": "%SRCROOT%"}
+    assert json.loads(cli("check", "--format", "json").out)["findings"][0]["path"] == "a.py"
+
+
+def test_links_of_the_configuration(core: Core, cli: Cli, tmp_path: Path) -> None:
+    core.result = ONE
+    (tmp_path / "capturelint.toml").write_text('rule-url = "https://example.org/{name}"')
+    (rule,) = json.loads(cli("check", "--format", "sarif").out)["runs"][0]["tool"]["driver"]["rules"]
+    assert rule["helpUri"] == "https://example.org/host-scalar-read"
+    link = "\x1b]8;;https://example.org/host-scalar-read\x1b\\"
+    assert link in cli("check", "--color", "always").out
+    assert link not in cli("check").out

@@ -244,5 +244,6 @@ def test_regions() -> None:
             }
         ],
         "diagnostics": [],
+        "errors": [],
         "summary": {"files": 2, "regions": 1},
     }

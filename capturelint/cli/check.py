@@ -12,7 +12,7 @@ from capturelint.cli import options
 from capturelint.cli.adding_ignores import WithOptionalReason, add_ignore_option, check_reason, with_ignores
 from capturelint.cli.baseline import baseline_options, with_baseline, write_stale_notes, written
 from capturelint.cli.notes import write_notes
-from capturelint.cli.output import Reports, note, parse_destinations
+from capturelint.cli.output import Reports, note
 from capturelint.cli.process import keep_until_exit
 from capturelint.cli.progress import Progress
 from capturelint.cli.stdin import given_paths, stdin_filename_option
@@ -97,7 +97,7 @@ def command(
     from capturelint.check import check_paths
     from capturelint.source.changes import changes_since
 
-    with Reports(parse_destinations(stdout_format, outputs, statistics), color) as reports:
+    with Reports.asked_for(stdout_format, outputs, color, statistics=statistics) as reports:
         if verify_on_gpu and verify_if_possible:
             raise UsageError("--verify-on-gpu and --verify-if-possible differ where there is no GPU: give one of them")
         if only_confirmed and not (verify_on_gpu or verify_if_possible):

@@ -83,6 +83,17 @@ class Reports:
         top = repository_top(str(Path.cwd()))
         self.base = Path(top) if top is not None else None
 
+    @classmethod
+    def asked_for(
+        cls, stdout_format: str | None, outputs: Sequence[str], color: str, *, statistics: bool = False
+    ) -> Reports:
+        """Those of the options. Where the options are wrong, the report on stdout still says so. Raises UsageError."""
+        try:
+            return cls(parse_destinations(stdout_format, outputs, statistics), color)
+        except UsageError:
+            with cls([] if stdout_format is None else [Destination(FORMATS[stdout_format], None)], color):
+                raise
+
     def __enter__(self) -> Reports:
         return self
 
@@ -93,7 +104,7 @@ class Reports:
         result = CheckResult(failure=failure)
         self._waiting = [each for each in self._waiting if each.format.machine]
         while self._waiting:
-            with contextlib.suppress(UsageError):  # the first error is the one to hear of
+            with contextlib.suppress(UsageError, BrokenPipeError):  # the first error is the one to hear of
                 self.write(result, ReportOptions())
 
     def write(self, result: CheckResult, options: ReportOptions) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,17 +9,19 @@ import click
 
 from capturelint.cli import options
 from capturelint.cli.notes import write_notes
+from capturelint.cli.output import Destination, Reports
 from capturelint.cli.process import keep_until_exit
+from capturelint.cli.progress import Progress
 from capturelint.cli.stdin import given_paths, stdin_filename_option
-from capturelint.cli.streams import write_stdout
-from capturelint.cli.terminal import use_color
+from capturelint.report.formats import REGIONS
+from capturelint.report.options import ReportOptions
 from capturelint.report.outcome import FAILED, PASSED
 
 
 @click.command("regions")
 @options.paths_argument
 @stdin_filename_option
-@click.option("--format", "output_format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--format", "output_format", type=click.Choice(list(REGIONS)), default="text", show_default=True)
 @options.require_regions_option
 @options.config_option
 @options.force_exclude_option
@@ -41,24 +42,21 @@ def command(
 ) -> int:
     """List every captured region, the functions that it enters, and the calls that could not be followed."""
     from capturelint.check import check_paths
-    from capturelint.report.json import render_regions_json
-    from capturelint.report.regions_text import render_regions
 
-    paths, contents = given_paths(paths, stdin_filename)
-    run = options.check_options(
-        paths,
-        config_file=config_file,
-        force_exclude=force_exclude,
-        jobs=jobs,
-        no_cache=no_cache,
-        cache_dir=cache_dir,
-    )
-    result = check_paths(replace(run, contents=contents))
-    keep_until_exit(result)
-    required = require_regions or run.config.require_regions
-    if output_format == "json":
-        write_stdout(render_regions_json(result))
-    else:
-        write_stdout(render_regions(result, color=use_color(color, sys.stdout)))
+    with Reports([Destination(REGIONS[output_format], None)], color) as reports:
+        paths, contents = given_paths(paths, stdin_filename)
+        run = options.check_options(
+            paths,
+            config_file=config_file,
+            force_exclude=force_exclude,
+            jobs=jobs,
+            no_cache=no_cache,
+            cache_dir=cache_dir,
+        )
+        with Progress() as progress:
+            result = check_paths(replace(run, contents=contents), progress)
+        keep_until_exit(result)
+        required = require_regions or run.config.require_regions
+        reports.write(result, ReportOptions())
     write_notes(result, paths, required=required, quiet=False, config_notes=run.config.notes)
     return FAILED if result.diagnostics or (required and not result.regions) else PASSED

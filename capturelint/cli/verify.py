@@ -10,7 +10,7 @@ import click
 from capturelint.cli import options
 from capturelint.cli.baseline import with_baseline
 from capturelint.cli.notes import write_notes
-from capturelint.cli.output import Reports, note, parse_destinations
+from capturelint.cli.output import Reports, note
 from capturelint.cli.streams import write_stdout
 from capturelint.cli.verifying import harness_options, run_verifier, write_verifier_notes
 from capturelint.errors import UsageError
@@ -59,7 +59,7 @@ def command(
     """
     from capturelint.check import check_paths
 
-    with Reports(parse_destinations(stdout_format, outputs), color) as reports:
+    with Reports.asked_for(stdout_format, outputs, color) as reports:
         run = options.check_options(paths, config_file=config_file, force_exclude=force_exclude, jobs=jobs)
         run = with_baseline(run, None, off=False, update=False)
         result = check_paths(run)

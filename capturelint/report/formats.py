@@ -39,6 +39,11 @@ FORMATS: Mapping[str, Format] = {
     "junit": Format("junit", "render_junit"),
     "text": _FULL,  # its name before there was a second one for people
 }
+#: those of ``capturelint regions``
+REGIONS: Mapping[str, Format] = {
+    "text": Format("regions_text", "render_regions", machine=False),
+    "json": Format("json", "render_regions_json"),
+}
 _COUNTS = Format("statistics", "render_statistics", machine=False)
 #: what ``--statistics`` shows instead of the report on stdout
 STATISTICS: Mapping[str, Format] = {

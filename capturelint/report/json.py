@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from capturelint.model import (
     CheckResult,
-    Failure,
     Finding,
     Fix,
     Frame,
@@ -43,7 +42,7 @@ def render_json(result: CheckResult, options: ReportOptions | None = None) -> st
         "findings": [_finding(finding) for finding in findings],
         "regions": [_region_summary(region) for region in sorted(result.regions, key=lambda region: region.sort_key)],
         "diagnostics": _diagnostics(result),
-        "errors": [] if result.failure is None else [_failure(result.failure)],
+        "errors": _errors(result),
         "stale": [{"path": e.path, "description": e.description, "count": e.count} for e in result.stale],
         "summary": {
             "files": result.files,
@@ -58,13 +57,14 @@ def render_json(result: CheckResult, options: ReportOptions | None = None) -> st
     return _dump(report)
 
 
-def render_regions_json(result: CheckResult) -> str:
+def render_regions_json(result: CheckResult, options: ReportOptions | None = None) -> str:
     """The report of ``capturelint regions``: each region as above, with what it reaches and what was not followed."""
     regions = sorted(result.regions, key=lambda region: region.sort_key)
     report = {
         "version": VERSION,
         "regions": [_region_with_reach(region) for region in regions],
         "diagnostics": _diagnostics(result),
+        "errors": _errors(result),
         "summary": {"files": result.files, "regions": len(regions)},
     }
     return _dump(report)
@@ -103,8 +103,11 @@ def _region_summary(region: Region) -> dict[str, Any]:
     }
 
 
-def _failure(failure: Failure) -> dict[str, Any]:
-    return {"kind": failure.kind, "message": failure.message, "path": failure.path, "key": failure.key}
+def _errors(result: CheckResult) -> list[dict[str, Any]]:
+    failure = result.failure
+    if failure is None:
+        return []
+    return [{"kind": failure.kind, "message": failure.message, "path": failure.path, "key": failure.key}]
 
 
 def _diagnostics(result: CheckResult) -> list[dict[str, Any]]:
