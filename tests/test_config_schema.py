@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -131,6 +132,50 @@ def test_both_take(document: dict[str, Any]) -> None:
 @pytest.mark.parametrize("document", REFUSED, ids=str)
 def test_both_refuse(document: dict[str, Any]) -> None:
     assert verdicts(document) == (False, False)
+
+
+#: values of every type that TOML has, to be put in the place of each value that is right
+ODD: tuple[Any, ...] = (
+    *(
+        True,
+        0,
+        3,
+        -1,
+        0.5,
+        "",
+        " ",
+        "CG1",
+        "a:b",
+        "a.b",
+        "2.11",
+        "likely",
+        "error",
+        "größe",
+        "a\nb",
+        "https://x/{code}",
+    ),
+    *([], [""], ["a"], ["a:b"], ["a", 1], [[]], [{}], {}, {"a": 1}, {"a": True}, {"a": ["b"]}, {"": []}),
+)
+
+
+def replaced(value: Any) -> Iterator[Any]:
+    """``value`` with each of its parts, one at a time, replaced by each odd one. Specs are the reader's alone."""
+    yield from ODD
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        for odd in replaced(item) if key != "inputs" else ():
+            changed = dict(value) if isinstance(value, dict) else list(value)
+            changed[key] = odd
+            yield changed
+
+
+def test_both_are_of_one_mind_about_odd_values() -> None:
+    documents = [
+        {key: odd} for taken in TAKEN for key, value in taken.items() for odd in replaced(value) if key != "inputs"
+    ]
+    assert len(documents) > 1000
+    differ = [(document, both) for document in documents if len(set(both := verdicts(document))) == 2]
+    assert differ == []
 
 
 def test_both_take_what_is_documented() -> None:

@@ -93,6 +93,7 @@ def test_a_report_in_full() -> None:
             {
                 "rule": "CG102",
                 "name": "device-to-host-copy",
+                "url": None,
                 "path": "src/a.py",
                 "cell": None,
                 "line": 3,
@@ -114,6 +115,7 @@ def test_a_report_in_full() -> None:
             {
                 "rule": "CG101",
                 "name": "host-scalar-read",
+                "url": None,
                 "path": "src/a.py",
                 "cell": None,
                 "line": 12,

@@ -25,6 +25,7 @@ from capturelint.model import (
 from capturelint.report.concise import render_concise
 from capturelint.report.github import render_github
 from capturelint.report.gitlab import render_gitlab
+from capturelint.report.json import render_json
 from capturelint.report.junit import render_junit
 from capturelint.report.options import ReportOptions
 from capturelint.report.outcome import Gate
@@ -65,8 +66,16 @@ def test_rules_are_links_on_a_terminal() -> None:
     linked = "\x1b]8;;https://example.org/CG101.md\x1b\\"
     for render in (render_concise, render_text):
         assert linked in render(CheckResult(findings=(OPEN,)), options)
-        assert "example.org" not in render(CheckResult(findings=(OPEN,)), replace(options, color=False))
+        assert "\x1b]8" not in render(CheckResult(findings=(OPEN,)), replace(options, color=False))
         assert "\x1b]8" not in render(CheckResult(findings=(OPEN,)), replace(options, rule_url=None))
+
+
+def test_the_full_format_says_where_a_rule_s_page_is() -> None:
+    options = ReportOptions(rule_url="https://example.org/{code}.md", quiet=True)
+    assert render_text(CheckResult(findings=(OPEN,)), options).endswith("  see: https://example.org/CG101.md\n")
+    assert json.loads(render_json(CheckResult(findings=(OPEN,)), options))["findings"][0]["url"] == (
+        "https://example.org/CG101.md"
+    )
 
 
 # GitHub

@@ -135,7 +135,7 @@ class Choice(Kind):
 class Names(Kind):
     """A list of strings; white space around them does not count. ``empty`` says why the list may not be empty."""
 
-    pattern: str = r"\S(.*\S)?"
+    pattern: str = r"\S([\s\S]*\S)?"
     #: what is wrong with a name of another form; ``{name}`` is the name
     wanted: str = "should not be empty"
     empty: str | None = None
@@ -148,7 +148,7 @@ class Names(Kind):
                 raise where.item(index).error(f"should be a string, not {kind_of(item)}")
             if not item.strip():
                 raise where.item(index).error("should not be empty")
-            if not re.fullmatch(self.pattern, item.strip(), re.DOTALL):
+            if not re.fullmatch(self.pattern, item.strip()):
                 raise where.item(index).error(self.wanted.replace("{name}", repr(item.strip())))
         if self.empty is not None and not value:
             raise where.error(self.empty)

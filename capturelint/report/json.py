@@ -25,7 +25,7 @@ from capturelint.model import (
     Span,
 )
 from capturelint.report.diagnostics import in_order, message_of
-from capturelint.report.options import ReportOptions
+from capturelint.report.options import DEFAULTS, ReportOptions
 
 if TYPE_CHECKING:
     from capturelint.rulebook import Rule
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 VERSION = 1
 
 
-def render_json(result: CheckResult, options: ReportOptions | None = None) -> str:
+def render_json(result: CheckResult, options: ReportOptions = DEFAULTS) -> str:
     """The report of one run, ASCII only, findings sorted by path and place."""
     findings = sorted(result.findings, key=lambda finding: finding.sort_key)
     suppressed = sum(finding.suppressed is not None for finding in findings)
     report = {
         "version": VERSION,
-        "findings": [_finding(finding) for finding in findings],
+        "findings": [_finding(finding, options.url_of(finding.rule, finding.name)) for finding in findings],
         "regions": [_region_summary(region) for region in sorted(result.regions, key=lambda region: region.sort_key)],
         "diagnostics": _diagnostics(result),
         "errors": _errors(result),
@@ -57,7 +57,7 @@ def render_json(result: CheckResult, options: ReportOptions | None = None) -> st
     return _dump(report)
 
 
-def render_regions_json(result: CheckResult, options: ReportOptions | None = None) -> str:
+def render_regions_json(result: CheckResult, options: ReportOptions = DEFAULTS) -> str:
     """The report of ``capturelint regions``: each region as above, with what it reaches and what was not followed."""
     regions = sorted(result.regions, key=lambda region: region.sort_key)
     report = {
@@ -143,11 +143,12 @@ def _region_with_reach(region: Region) -> dict[str, Any]:
     return {**_region_summary(region), "given_by": given_by, "reached": reached, "unresolved": unresolved}
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding, url: str | None) -> dict[str, Any]:
     suppressed, verdict = finding.suppressed, finding.verdict
     return {
         "rule": finding.rule,
         "name": finding.name,
+        "url": url,
         "path": finding.path,
         "cell": finding.cell,
         **_span(finding.span),

@@ -35,3 +35,6 @@ class ReportOptions:
 
     def url_of(self, code: str, name: str) -> str | None:
         return None if self.rule_url is None else self.rule_url.replace("{code}", code).replace("{name}", name)
+
+
+DEFAULTS = ReportOptions()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from capturelint.model import CheckResult, Region, within
 from capturelint.report.frame import printable, shorten
-from capturelint.report.options import ReportOptions
+from capturelint.report.options import DEFAULTS, ReportOptions
 from capturelint.report.style import Style
 from capturelint.report.text import count, looked_at, one_line, render_diagnostics
 
@@ -15,9 +15,9 @@ _TEXT_WIDTH = 72
 _MAX_GIVEN = 6
 
 
-def render_regions(result: CheckResult, options: ReportOptions | None = None) -> str:
+def render_regions(result: CheckResult, options: ReportOptions = DEFAULTS) -> str:
     """Every region with the functions that it enters and the calls that were not followed; ends in a newline."""
-    style = Style(options is not None and options.color)
+    style = Style(options.color)
     regions = sorted(result.regions, key=lambda region: region.sort_key)
     blocks = ["\n".join(_region(region, style)) for region in regions]
     if result.diagnostics:

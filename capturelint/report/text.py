@@ -121,6 +121,9 @@ class _Printer:
             yield from (f"  {self.style.faint('why:')} {one_line(reason)}" for reason in finding.why)
         if finding.help:
             yield f"  {self.style.strong('help:')} {one_line(finding.help)}"
+        url = self.options.url_of(finding.rule, finding.name)
+        if url is not None and not self.style.enabled:  # else the rule is a link
+            yield f"  see: {printable(url)}"
         if finding.verdict is not None:
             yield f"  {self._verdict(finding.verdict)}"
 
