@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from capturelint.errors import UsageError
-from capturelint.fingerprint import fingerprint
 from capturelint.model import Applicability, Confidence, Finding, Fix, Span
 from capturelint.project.module import Module
 from capturelint.regions.needles import MARKED
@@ -85,10 +84,8 @@ def _enabled(rulebook: Rulebook, codes: frozenset[str], selector: str) -> bool:
 def _about(
     rule: Rule, module: Module, span: Span, message: str, fix: Fix | None = None, help_text: str | None = None
 ) -> Finding:
-    text = module.text_between(span)
     return Finding(
         rule=rule.code, name=rule.name, path=module.display, span=span, message=message, label="",
         help=help_text or rule.help, severity=rule.severity, confidence=Confidence.CERTAIN,
-        consequence=rule.consequence, fix=fix, fingerprint=fingerprint(rule.code, module.display, "", text, 0),
-        text=text,
+        consequence=rule.consequence, fix=fix, text=module.text_between(span),
     )  # fmt: skip

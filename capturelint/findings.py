@@ -11,6 +11,7 @@ from capturelint.comments import about_comments
 from capturelint.fingerprint import fingerprint
 from capturelint.model import Confidence, Consequence, Finding, RegionRef, Severity, Span, Suppression
 from capturelint.rulebook import Rule, Rulebook
+from capturelint.source.files import display_path
 from capturelint.source.suppressions import SuppressionSet, parse_suppressions
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def build(
                           each_around.hazard.support.confidence, each_around.scope))  # fmt: skip
     modules = {each.unit.module.display: each.unit.module for each in units}
     modules |= {each.module.display: each.module for each in around}
-    return _with_fingerprints(list(found.values()), modules), hidden
+    return [_with_text(finding, modules) for finding in found.values()], hidden
 
 
 def _add(found: dict[Place, Finding], finding: Finding) -> None:
@@ -151,18 +152,23 @@ def _made(
     )
 
 
-def _with_fingerprints(found: list[Finding], modules: dict[str, Module]) -> list[Finding]:
+def _with_text(finding: Finding, modules: dict[str, Module]) -> Finding:
+    module = modules.get(finding.path)
+    return finding if module is None else replace(finding, text=module.text_between(finding.span))
+
+
+def _with_fingerprints(found: list[Finding], root: Path) -> list[Finding]:
+    """Told by the path within the project: they are the same wherever the run was started."""
     found.sort(key=lambda finding: finding.sort_key)
+    paths = {finding.path: display_path(finding.path, str(root)) for finding in found}
     seen: dict[tuple[str, str, str, str], int] = {}
     result = []
     for finding in found:
-        module = modules.get(finding.path)
-        text = module.text_between(finding.span) if module is not None else ""
-        key = (finding.rule, finding.path, finding.scope, "".join(text.split()))
+        key = (finding.rule, finding.path, finding.scope, "".join(finding.text.split()))
         occurrence = seen.get(key, 0)
         seen[key] = occurrence + 1
-        mark = fingerprint(finding.rule, finding.path, finding.scope, text, occurrence)
-        result.append(replace(finding, fingerprint=mark, text=text))
+        mark = fingerprint(finding.rule, paths[finding.path], finding.scope, finding.text, occurrence)
+        result.append(replace(finding, fingerprint=mark))
     return result
 
 
@@ -200,7 +206,7 @@ def suppressed(
         result.extend(about_comments(rulebook, codes, comments, module))
     for rest in by_path.values():
         result.extend(rest)
-    return result
+    return _with_fingerprints(result, project.root)
 
 
 def _commented(project: Project) -> set[Path]:

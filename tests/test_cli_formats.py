@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from conftest import Cli, Core
+from conftest import REPOSITORY, Cli, Core, clean_environment
 from test_cli import ONE
 
 from capturelint.errors import UsageError
@@ -198,3 +200,42 @@ def test_links_of_the_configuration(core: Core, cli: Cli, tmp_path: Path) -> Non
     link = "\x1b]8;;https://example.org/host-scalar-read\x1b\\"
     assert link in cli("check", "--color", "always").out
     assert link not in cli("check").out
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
+@pytest.mark.parametrize("into", ["pipe", "file"])
+def test_stdout_by_its_name(tmp_path: Path, into: str) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    command = [
+        sys.executable,
+        "-m",
+        "capturelint",
+        "check",
+        "a.py",
+        "--output",
+        "json:/dev/stdout",
+        "--format",
+        "github",
+    ]
+    environ = clean_environment(PYTHONPATH=str(REPOSITORY))
+    if into == "pipe":
+        out = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, check=True).stdout
+    else:
+        with (tmp_path / "out").open("wb") as stream:
+            subprocess.run(command, cwd=tmp_path, env=environ, stdout=stream, stderr=subprocess.DEVNULL, check=True)
+        out = (tmp_path / "out").read_bytes()
+    assert json.loads(out)["summary"]["files"] == 1
+
+
+def test_a_file_that_cannot_be_replaced_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: Any) -> None:
+        raise OSError(16, "Device or resource busy")
+
+    target = tmp_path / "mounted"
+    target.write_text("old")
+    monkeypatch.setattr(Path, "replace", refuse)
+    write_atomically(target, b"new")
+    assert target.read_text() == "new"
+    with pytest.raises(OSError, match="busy"):
+        write_atomically(tmp_path / "fresh", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["mounted"]

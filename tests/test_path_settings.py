@@ -123,3 +123,24 @@ def test_a_sub_directory_s_run_has_the_same_settings(project: Path, cli: Cli, mo
     monkeypatch.chdir(project / "tests")
     assert found(cli) == set()
     assert found(cli, "../src") == {(str(project / "src/a.py"), "CG101")}
+
+
+def test_fingerprints_do_not_depend_on_the_working_directory(
+    project: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    same = (
+        PROGRAM + "    static.sum().item()\nx = 1  # capturelint: ignore[CG101]\ny = 1  # capturelint: ignore[CG101]\n"
+    )
+    write_files(project, {"src/a.py": same})
+    configure(project, "")
+
+    def fingerprints(path: str) -> list[str]:
+        report = json.loads(cli("check", "--format", "json", path).out)
+        return [finding["fingerprint"] for finding in report["findings"]]
+
+    from_the_top = fingerprints("src")
+    assert len(set(from_the_top)) == 4
+    monkeypatch.chdir(project / "src")
+    assert fingerprints(".") == from_the_top
+    monkeypatch.chdir(project / "tests")
+    assert fingerprints("../src") == from_the_top
