@@ -100,7 +100,10 @@ def test_wheel_holds_the_package_and_the_rules(built: Built, repository: Path) -
 def test_sdist_is_complete(built: Built) -> None:
     with tarfile.open(built.sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    for name in ("LICENSE", "README.md", "rules/CG101.yaml", "tests/test_packaging.py", ".pre-commit-hooks.yaml"):
+    for name in (
+        *("LICENSE", "README.md", "rules/CG101.yaml", "tests/test_packaging.py", ".pre-commit-hooks.yaml"),
+        *("docs/ci.md", "capturelint.schema.json", "tests/schemas/sarif-2.1.0.json"),
+    ):
         assert name in names
 
 
@@ -118,7 +121,8 @@ def test_wheel_works_in_an_empty_environment_without_torch(built: Built, tmp_pat
     report = json.loads(done.stdout)
     (finding,) = report["findings"]
     assert (finding["rule"], finding["path"], finding["line"]) == ("CG101", "program/run.py", 5)
-    assert report["summary"] == {"files": 1, "regions": 1, "findings": 1, "suppressed": 0, "baseline": 0, "hidden": 0}
+    counts = {"files": 1, "regions": 1, "findings": 1, "suppressed": 0, "baseline": 0, "hidden": 0, "unchanged": 0}
+    assert report["summary"] == counts
 
     assert (
         run_well(scripts / "python", "-m", "capturelint", "--version", cwd=tmp_path) == f"capturelint {__version__}\n"
