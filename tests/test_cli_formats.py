@@ -168,6 +168,33 @@ def test_wrong_outputs_are_said_on_stdout_too(core: Core, cli: Cli) -> None:
     assert core.asked == []
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (["--nope"], "No such option"),
+        (["--jobs", "0"], "Invalid value for '--jobs'"),
+        (["--select", ""], "--select: names no rule; without the option all are checked"),
+        ([""], "PATH: the path is empty; the working directory is `.`"),
+    ],
+)
+@pytest.mark.parametrize("spelling", [["--format", "json"], ["--format=json"]])
+def test_a_wrong_command_line(
+    core: Core, cli: Cli, tmp_path: Path, wrong: list[str], message: str, spelling: list[str]
+) -> None:
+    ran = cli("check", *spelling, "--output", "sarif:report.sarif", *wrong)
+    assert ran.status == 2
+    assert said("json", ran.out).startswith(message)
+    assert said("sarif", (tmp_path / "report.sarif").read_text()).startswith(message)
+    assert ran.err.startswith(f"error: {message}")
+    assert cli("check", *wrong).out == ""
+
+
+def test_help_is_no_error(cli: Cli) -> None:
+    ran = cli("check", "--format", "json", "--help")
+    assert ran.status == 0
+    assert ran.out.startswith("Usage: capturelint check ")
+
+
 def test_regions_for_tools(core: Core, cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "capturelint.toml").write_text("slect = []")
     ran = cli("regions", "--format", "json")

@@ -15,6 +15,7 @@ from capturelint.cli.notes import write_notes
 from capturelint.cli.output import Reports, note
 from capturelint.cli.process import keep_until_exit
 from capturelint.cli.progress import Progress
+from capturelint.cli.reporting import ReportingCommand
 from capturelint.cli.stdin import given_paths, stdin_filename_option
 from capturelint.cli.verifying import harness_options, run_verifier, write_verifier_notes
 from capturelint.errors import UsageError
@@ -25,7 +26,11 @@ if TYPE_CHECKING:
     from capturelint.verifier.run import Verified
 
 
-@click.command("check", cls=WithOptionalReason)
+class _Check(WithOptionalReason, ReportingCommand):
+    """What both make of the command line."""
+
+
+@click.command("check", cls=_Check)
 @options.paths_argument
 @stdin_filename_option
 @options.format_option

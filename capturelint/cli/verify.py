@@ -11,12 +11,13 @@ from capturelint.cli import options
 from capturelint.cli.baseline import with_baseline
 from capturelint.cli.notes import write_notes
 from capturelint.cli.output import Reports, note
+from capturelint.cli.reporting import ReportingCommand
 from capturelint.cli.streams import write_stdout
 from capturelint.cli.verifying import harness_options, run_verifier, write_verifier_notes
 from capturelint.errors import UsageError
 
 
-@click.command("verify")
+@click.command("verify", cls=ReportingCommand)
 @options.paths_argument
 @click.option("--init", "init", is_flag=True, help="Write a harness file for the regions found, and run nothing.")
 @harness_options
