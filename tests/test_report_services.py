@@ -200,7 +200,9 @@ def test_junit_fails_what_fails_the_run() -> None:
     assert counts(suites(result)) == (2, 1, 0, 0)
     assert counts(suites(result, Gate(fail_on=Severity.WARNING))) == (2, 2, 0, 0)
     assert counts(suites(result, Gate(Severity.WARNING, Confidence.CERTAIN))) == (2, 1, 0, 0)
-    assert counts(suites(CheckResult(findings=(REFUTED,)))) == (1, 0, 0, 0)
+    top = suites(CheckResult(findings=(REFUTED,)))
+    assert counts(top) == (1, 0, 0, 1)
+    assert [each.attrib["message"] for each in top.iter("skipped")] == ["refuted on NVIDIA H200: capture succeeds"]
 
 
 def test_junit_of_nothing_is_a_test_that_passes() -> None:

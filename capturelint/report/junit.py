@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from xml.etree import ElementTree
 
-from capturelint.model import CheckResult, Diagnostic, Failure, Finding, within
+from capturelint.model import CheckResult, Diagnostic, Failure, Finding, VerdictStatus, within
 from capturelint.report.diagnostics import in_order, message_of, name_of
 from capturelint.report.options import ReportOptions
 from capturelint.report.paths import shown_from_base
@@ -18,7 +18,7 @@ _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def render_junit(result: CheckResult, options: ReportOptions) -> str:
-    """Failed: what fails the run. Error: what could not be checked. Skipped: what is suppressed. Else: passed."""
+    """Failed: what fails the run. Error: what could not be checked. Skipped: suppressed or refuted. Else: passed."""
     suites = ElementTree.Element("testsuites", name=_NAME)
     for name, cases in _suites(result, options):
         suites.append(_counted(ElementTree.Element("testsuite", name=name), cases))
@@ -63,13 +63,22 @@ def _finding(finding: Finding, options: ReportOptions) -> ElementTree.Element:
     path = shown_from_base(finding.path, options.base)
     case = _case(f"{finding.rule} {within(finding.name, finding.cell)}:{span.line}:{span.column}", path, span.line)
     text = "\n".join(_text(finding))
-    if finding.suppressed is not None:
-        ElementTree.SubElement(case, "skipped", message=_legal(finding.suppressed.reason or finding.suppressed.kind))
+    if (reason := _skipped(finding)) is not None:
+        ElementTree.SubElement(case, "skipped", message=_legal(reason))
     elif options.gate.fails(finding):
         _outcome(case, "failure", finding.severity.value, finding.message, text)
     else:
         ElementTree.SubElement(case, "system-out").text = _legal(f"{finding.severity.value}: {text}")
     return case
+
+
+def _skipped(finding: Finding) -> str | None:
+    """Why a finding does not count, whatever its severity."""
+    if finding.suppressed is not None:
+        return finding.suppressed.reason or finding.suppressed.kind
+    if finding.verdict is not None and finding.verdict.status is VerdictStatus.REFUTED:
+        return f"refuted {finding.verdict.evidence}"
+    return None
 
 
 def _text(finding: Finding) -> Iterator[str]:
