@@ -173,6 +173,12 @@ def nested(size: int) -> Files:
     yield "run.py", region("\n".join(lines))
 
 
+def loops(size: int) -> Files:
+    """``size`` loops in each other, the innermost of which does something."""
+    lines = ["    " * i + f"for i{i} in other.rows({i}):" for i in range(size)]
+    yield "run.py", region("\n".join([*lines, "    " * size + "x = x + 1"]) + "\nself.out = x.max().item()")
+
+
 def literals(size: int) -> Files:
     """A list and a dictionary with ``size`` entries each, which the region reads."""
     yield (
@@ -228,6 +234,7 @@ FAMILIES: dict[Callable[[int], Files], tuple[int, int, int]] = {
     sums: (200, 400, 800),
     chains: (100, 200, 400),
     nested: (80, 160, 320),
+    loops: (5, 10, 20),
     literals: (5000, 10_000, 20_000),
     strings: (250_000, 500_000, 1_000_000),
     recursive: (50, 100, 200),

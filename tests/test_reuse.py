@@ -111,6 +111,13 @@ EDITS: list[tuple[str, dict[str, str | None]]] = [
     ("the file is deleted", {"engine/other.py": None}),
     ("a file assigns an attribute", {"engine/unrelated.py": "def change(runner):\n    runner.limit += 1\n"}),
     ("and no longer", {"engine/unrelated.py": "def change(runner):\n    return runner.limit\n"}),
+    ("a function of the same name", {"engine/unrelated.py": "def step(x):\n    return x\n"}),
+    ("and a call of it", {"engine/unrelated.py": "def step(x):\n    return x\n\n\nstep(3)\n"}),
+    ("an attribute of its own", {"engine/unrelated.py": "class A:\n    def go(self, x):\n        self.limit = 3\n"}),
+    (
+        "and of another object",
+        {"engine/unrelated.py": "class A:\n    def go(self, x):\n        x.limit = 3\n"},
+    ),
     ("prose alone", {"engine/docs.py": '"""Other prose."""\n'}),
     ("a caller that says what is given", {"engine/docs.py": CALLS}),
     ("an operator is registered", {"engine/unrelated.py": REGISTERS}),

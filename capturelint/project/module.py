@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import warnings
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from capturelint.errors import SourceError
@@ -51,7 +53,8 @@ class Module:
     #: kept here by those who work it out: what the code of the module and of each function binds, by node identity
     own_code: dict[int, Any] = field(default_factory=dict)
     _uses: Uses | None = None
-    _lines: list[str] | None = None
+    #: where each line begins in ``source``; the lines themselves would take twice the memory of the source
+    _starts: array[int] | None = None
 
     @property
     def display(self) -> str:
@@ -59,13 +62,14 @@ class Module:
 
     @property
     def lines(self) -> list[str]:
-        if self._lines is None:
-            self._lines = self.source.split("\n")
-        return self._lines
+        return self.source.split("\n")
 
     def line_text(self, line: int) -> str:
-        lines = self.lines
-        return lines[line - 1] if 0 < line <= len(lines) else ""
+        if self._starts is None:
+            self._starts = array("L", accumulate((len(each) + 1 for each in self.lines), initial=0))
+        if not 0 < line < len(self._starts):
+            return ""
+        return self.source[self._starts[line - 1] : self._starts[line] - 1]
 
     def text_between(self, span: Span) -> str:
         """The source text of a finding's span."""

@@ -128,6 +128,8 @@ class Context:
     #: backward hooks of the modules that are called here
     backward_hooks: dict[Value, None] = field(default_factory=dict)
     result: Value = UNKNOWN
+    #: statements that were run for it so far
+    work: int = 0
     done: bool = False
     compiled: bool = False
 

@@ -24,13 +24,15 @@ from capturelint.values.frame import Frame
 from capturelint.values.scope import Scope, join_names
 
 _MAX_LOOP_ROUNDS = 2
+#: statements that are run for one context, each round of a loop anew: twenty loops in each other would be a million
+_BUDGET = 50_000
 
 
 def execute(body: list[ast.stmt], frame: Frame) -> None:
     """Runs statements until one of them leaves."""
     scope, sure = _scope(frame), frame.sure
     for index, statement in enumerate(body):
-        if scope.names is None:
+        if scope.names is None or not _within_budget(statement, frame):
             break
         before = _copy(scope.names) if isinstance(statement, ast.If) and _leaves(statement) else None
         handler = _HANDLERS.get(type(statement))
@@ -44,6 +46,17 @@ def execute(body: list[ast.stmt], frame: Frame) -> None:
             if why is not None:
                 frame.doubt(rest, why)
     frame.sure = sure
+
+
+def _within_budget(statement: ast.stmt, frame: Frame) -> bool:
+    """Counts a statement; says of the one where the budget is spent that what follows is not looked at."""
+    if frame.context is None:
+        return True
+    frame.context.work += 1
+    if frame.context.work > _BUDGET:
+        frame.engine.unresolved(frame, statement, "too many ways to get here; what follows is not looked at")
+        return False
+    return True
 
 
 def _leaves(node: ast.If) -> bool:
