@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 #: counts up when the entries' form changes
 _FORM = "1"
+#: options that change nothing about what is found: contents count as those of files do, and a baseline comes later
+_WITHOUT_SAY = frozenset(("jobs", "contents", "baseline", "explains", "cache"))
 #: stands for the content of a file that cannot be read; no digest is as short
 _UNREADABLE = b""
 #: faults of the tool's own are no results
@@ -138,10 +140,11 @@ def _listed(files: Iterable[SourceFile]) -> Iterator[str]:
 
 
 def _asked(options: CheckOptions) -> Iterator[str | bytes]:
-    """The options that have a say in what is found, the number of processes being none of them."""
+    """The options, but for those that are known to have no say in what is found: a new one has some at first."""
     yield from (str(Path.cwd()), str(options.root), *(str(path.absolute()) for path in options.paths))
-    yield repr((options.select, options.ignore, options.min_confidence, options.force_exclude, options.overrides))
-    yield repr(options.config)
+    for each in fields(options):
+        if each.name not in _WITHOUT_SAY:
+            yield from (each.name, repr(getattr(options, each.name)))
     for name in options.config.presets:
         path = options.root / name
         if path.is_file():
