@@ -36,8 +36,6 @@ from pathlib import Path
 from measured import Measured, run
 
 ROOT = Path(__file__).resolve().parent.parent
-#: lines that the slow peers are timed on
-SAMPLE = 40_000
 
 
 @dataclass
@@ -156,12 +154,12 @@ def print_table(tree: Tree, found: dict[str, list[Measured]]) -> None:
     )
 
 
-def print_peers(tree: Tree, folder: Path, scratch: Path, cold: float) -> None:
+def print_peers(tree: Tree, folder: Path, scratch: Path, cold: float, most: int) -> None:
     """The slow peers on the first files of the tree."""
     sample = scratch / "sample"
     lines = 0
     for file in tree.files:
-        if lines >= SAMPLE:
+        if lines >= most:
             break
         target = sample / file.relative_to(tree.folder)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -186,6 +184,7 @@ def main() -> int:
     parser.add_argument("tree", nargs="+", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--peers", type=Path, help="the bin folder of an environment with torchfix and fixit")
+    parser.add_argument("--sample", type=int, default=40_000, help="lines that the peers are timed on")
     parser.add_argument("--jobs", type=int, help="processes of each check")
     given = parser.parse_args()
     ruff = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.which("ruff")
@@ -204,7 +203,8 @@ def main() -> int:
             found = time_rounds(tree, given.rounds, ruff, cache, given.jobs)
             print_table(tree, found)
             if given.peers is not None:
-                print_peers(tree, given.peers, Path(scratch), statistics.median(e.seconds for e in found["cold"]))
+                cold = statistics.median(each.seconds for each in found["cold"])
+                print_peers(tree, given.peers, Path(scratch), cold, given.sample)
     return 0
 
 
