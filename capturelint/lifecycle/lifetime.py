@@ -31,6 +31,10 @@ _MAKING = frozenset(
         *("new_full", "new_ones", "stack", "cat", "repeat", "as_tensor", "from_numpy", "randperm"),
     )
 )
+#: what computes a new tensor of one
+_COMPUTING = frozenset(
+    ("tril", "triu", "cumsum", "softmax", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "outer", "flip")
+)
 #: what may give the very tensor that it is called on
 _MOVING = frozenset(("cuda", "to", "float", "half", "long", "int", "contiguous", "bfloat16"))
 _KEEPING = frozenset(("append", "add", "insert", "extend", "put", "update", "setdefault", "setattr", "register_buffer"))
@@ -40,10 +44,20 @@ _HELP = "keep it for as long as the graph lives: in an attribute, or returned to
 def find(life: Life, moments: Moments) -> Iterator[Around]:
     if not life.is_block:
         return
-    if life.holder is not None and life.replays:
+    if life.holder is not None and (life.replays or _hands_out(life, life.holder)):
         yield from _locals(life, moments, life.holder)
         yield from _arguments(life, life.holder)
     yield from _dropped(life, moments)
+
+
+def _hands_out(life: Life, holder: FunctionInfo) -> bool:
+    """Whether the function returns its graph, for code out of view to replay."""
+    graphs = {place.name for place in life.graph if place.owner is holder}
+    return any(
+        isinstance(each, ast.Name) and each.id in graphs
+        for value in life.origins.returned(holder)
+        for each in (value.elts if isinstance(value, ast.Tuple) else [value])
+    )
 
 
 def _locals(life: Life, moments: Moments, holder: FunctionInfo) -> Iterator[Around]:
@@ -183,7 +197,7 @@ def _makes_anew(node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return isinstance(node, ast.BinOp)
     name = last_name(node.func)
-    if name in _MAKING:
+    if name in _MAKING | _COMPUTING:
         return True
     receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
     return name in _MOVING and receiver is not None and _makes_anew(receiver)

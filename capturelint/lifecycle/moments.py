@@ -77,6 +77,8 @@ class Moments:
                 return None  # the capture that follows reads what is there then
         if function is None:
             return None
+        if captures and not replays and lasts and depth == 0 and self._follows_capture(order, node, captures):
+            return Confidence.LIKELY  # who replays does so later
         if replays:
             # the next call of the function replays too
             return Confidence.CERTAIN if lasts and not constructs(function, set()) else None
@@ -108,6 +110,15 @@ class Moments:
             if not captures or any(order.may_follow(capture, node) for capture in captures):
                 return True
         return False
+
+    def _follows_capture(self, order: Order, node: ast.AST, captures: list[ast.AST]) -> bool:
+        """The capturing function itself changes what was captured, at its end."""
+        return bool(self.life.replays) and all(
+            order.follows_directly(capture, node)
+            and order.common_loop(capture, node) is None
+            and not contains(capture, node)
+            for capture in captures
+        )
 
     def _recaptures(self, order: Order, node: ast.AST, capture: ast.AST, replay: ast.AST) -> bool:
         if not order.runs_whenever(capture, node):

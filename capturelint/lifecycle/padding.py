@@ -27,6 +27,9 @@ _INDEXED = {
     "scatter_add_": 1, "scatter_reduce_": 1,
 }  # fmt: skip
 _REDUCING = frozenset(("sum", "mean", "norm", "std", "var", "prod", "logsumexp"))
+#: what mixes rows where it is told to work along them
+_ALONG = frozenset(("softmax", "log_softmax", "amax", "amin", "argmax", "argmin", "max", "min", "sort", "argsort"))
+_FUNCTIONS = ("torch", "F", "functional")
 _FILLING = frozenset(("copy_", "fill_", "zero_"))
 
 
@@ -203,16 +206,19 @@ class _Uses:
                     yield inside.inputs(context, operand), "reduces over all of its rows", related
 
     def _operand(self, node: ast.AST) -> ast.expr | None:
-        """What ``x.mean()`` or ``torch.sum(x, dim=0)`` reduces over its rows."""
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _REDUCING):
+        """What ``x.mean()`` or ``torch.sum(x, dim=0)`` reduces over its rows, or ``x.softmax(0)`` weighs along them."""
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             return None
-        is_function = isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"
+        along = node.func.attr in _ALONG
+        if not along and node.func.attr not in _REDUCING:
+            return None
+        is_function = last_name(node.func.value) in _FUNCTIONS
         given = node.args[1:] if is_function else node.args
         operand = node.args[0] if is_function and node.args else node.func.value
         dim = next(
             (keyword.value for keyword in node.keywords if keyword.arg in ("dim", "axis")), next(iter(given), None)
         )
-        over_rows = dim is None or (isinstance(dim, ast.Constant) and dim.value in (0, None))
+        over_rows = (dim is None and not along) or (isinstance(dim, ast.Constant) and dim.value in (0, None))
         masked = any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mult) for each in ast.walk(operand))
         return operand if over_rows and not masked else None
 

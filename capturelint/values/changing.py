@@ -68,7 +68,9 @@ def _evidence(engine: Engine, function: FunctionInfo, carried: bool) -> Confiden
     """Likely where the write is seen to run around replays, or counts; much else is set once, before any capture."""
     if _restores(function):
         return Confidence.POSSIBLE
-    if carried or not engine.replays.any or engine.replays.near(function) or _changes_what_replays(engine, function):
+    if carried or not engine.replays.any or engine.replays.near(function):
+        return Confidence.LIKELY
+    if _changes_what_replays(engine, function) or lazy.stands_beside(function, engine.replays):
         return Confidence.LIKELY
     return Confidence.POSSIBLE
 
