@@ -196,6 +196,9 @@ def _speaks_of_own(call: ast.Call, info: FunctionInfo, holder: FunctionInfo) -> 
     """A call by the function's own name: ``self.capture()`` in the class, ``capture()`` for a plain function."""
     if info.owner is None:
         return isinstance(call.func, ast.Name)
+    if info.name == "__init__":
+        derived = owner_of(holder)  # ``super().__init__()`` of any other class is none of this one's
+        return derived is not None and info.owner.name in {last_name(base) for base in derived.node.bases}
     return isinstance(call.func, ast.Attribute) and (owner_of(holder) is info.owner or owner_of(holder) is not None)
 
 

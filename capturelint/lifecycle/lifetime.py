@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from capturelint.findings import Around
 from capturelint.lifecycle import story
 from capturelint.lifecycle.life import Life
+from capturelint.lifecycle.making import MAKING, MOVING, makes_anew
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place, argument
 from capturelint.model import Confidence, Related
@@ -23,20 +24,6 @@ from capturelint.values.effects import deep_confidence
 from capturelint.values.engine import Engine
 from capturelint.values.lazy import LazyScope
 
-#: what makes a new tensor whatever it is called on
-_MAKING = frozenset(
-    (
-        *("clone", "zeros", "ones", "empty", "full", "rand", "randn", "randint", "arange", "linspace", "eye", "tensor"),
-        *("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "new_zeros", "new_empty"),
-        *("new_full", "new_ones", "stack", "cat", "repeat", "as_tensor", "from_numpy", "randperm"),
-    )
-)
-#: what computes a new tensor of one
-_COMPUTING = frozenset(
-    ("tril", "triu", "cumsum", "softmax", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "outer", "flip")
-)
-#: what may give the very tensor that it is called on
-_MOVING = frozenset(("cuda", "to", "float", "half", "long", "int", "contiguous", "bfloat16"))
 _KEEPING = frozenset(("append", "add", "insert", "extend", "put", "update", "setdefault", "setattr", "register_buffer"))
 _HELP = "keep it for as long as the graph lives: in an attribute, or returned together with the graph"
 
@@ -84,7 +71,7 @@ def _arguments(life: Life, holder: FunctionInfo) -> Iterator[Around]:
             continue
         for site in life.origins.callers(holder):
             for given in argument(holder, site, name):
-                if _makes_anew(given) and _is_device_tensor(life, site, given):
+                if makes_anew(given) and _is_device_tensor(life, site, given):
                     text = site.module.segment(given, 40)
                     yield _report(
                         life, site.holder, site.module, given,
@@ -190,17 +177,7 @@ def _made_by(life: Life, holder: FunctionInfo, name: str) -> ast.expr | None:
     if any(each.arg == name for each in holder.parameters()) or deep_confidence(scope.lookup(name)) is None:
         return None
     values = [each.node for each in bindings if each.kind == "value" and isinstance(each.node, ast.expr)]
-    return values[0] if values and all(_makes_anew(each) for each in values) else None
-
-
-def _makes_anew(node: ast.expr) -> bool:
-    if not isinstance(node, ast.Call):
-        return isinstance(node, ast.BinOp)
-    name = last_name(node.func)
-    if name in _MAKING | _COMPUTING:
-        return True
-    receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
-    return name in _MOVING and receiver is not None and _makes_anew(receiver)
+    return values[0] if values and all(makes_anew(each) for each in values) else None
 
 
 def is_kept(life: Life, function: FunctionInfo, name: str) -> bool:
@@ -256,7 +233,7 @@ def _may_hold(call: ast.Call, captured: set[str]) -> bool:
     name = last_name(call.func)
     if name in _KEEPING or name[:1].isupper():
         return True
-    if ast.unparse(call.func) in captured or name in _MAKING | _MOVING or name.endswith("_"):
+    if ast.unparse(call.func) in captured or name in MAKING | MOVING or name.endswith("_"):
         return False
     root = call.func
     while isinstance(root, ast.Attribute):

@@ -10,12 +10,14 @@ import ast
 from collections.abc import Iterator
 
 from capturelint.findings import Around
-from capturelint.lifecycle import story
+from capturelint.lifecycle import container_entries, story
 from capturelint.lifecycle.life import Life, Replay
+from capturelint.lifecycle.making import makes_anew
 from capturelint.lifecycle.moments import Moments
+from capturelint.lifecycle.order import Order
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence
-from capturelint.project.definitions import store_targets, walk_own
+from capturelint.project.definitions import store_targets, walk_all, walk_own
 from capturelint.values.changing import IN_PLACE
 from capturelint.values.domain import Tensor, Unknown, options
 from capturelint.values.effects import deep_confidence
@@ -51,9 +53,22 @@ def _bound_before(replay: Replay, moments: Moments) -> Iterator[tuple[ast.Assign
         if not isinstance(node, ast.Assign) or not order.may_follow(node, replay.call):
             continue
         for target in node.targets:
-            unpacked = isinstance(target, ast.Name) and target.id in beside and not _filled(replay, target.id)
-            if unpacked or (entry is not None and entry in _holders(target)):
+            if isinstance(target, ast.Name):
+                named = target.id in beside or _is_drawn(order, node, target.id)
+                if named and not _filled(replay, target.id):
+                    yield node, target
+            elif entry is not None and entry in _holders(target):
                 yield node, target
+
+
+def _is_drawn(order: Order, node: ast.AST, name: str) -> bool:
+    """``for static, new in zip(self.static, inputs): static = new``"""
+    return any(
+        isinstance(each, ast.Name) and each.id == name
+        for loop in order.loops(node)
+        if isinstance(loop, ast.For)
+        for each in walk_all(loop.target)
+    )
 
 
 def _holder(node: ast.expr) -> str | None:
@@ -126,7 +141,17 @@ def _is_another(life: Life, replay: Replay, inputs: set[Place], node: ast.Assign
     scope = life.engine.scope_of(replay.function, replay.module)
     found = list(options(life.engine.evaluate_in(scope, node.value)))
     if not all(isinstance(option, Tensor) for option in found):
-        held = deep_confidence(life.engine.evaluate_in(scope, target))
-        if held in (None, Confidence.POSSIBLE) or not all(isinstance(o, (Tensor, Unknown)) for o in found):
+        held = deep_confidence(life.engine.evaluate_in(scope, target)) not in (None, Confidence.POSSIBLE)
+        if not held and not _is_made(life, replay, inputs, target):
+            return False
+        if not all(isinstance(option, (Tensor, Unknown)) for option in found):
             return False
     return inputs.isdisjoint(life.origins.same(replay.function, replay.module, node.value).places)
+
+
+def _is_made(life: Life, replay: Replay, inputs: set[Place], target: ast.expr) -> bool:
+    """A copy that the capture made of something, or an element of a container of such copies."""
+    origin = life.origins.same(replay.function, replay.module, target)
+    return any(isinstance(node, ast.Call) and makes_anew(node) for node in origin.nodes.values()) and any(
+        container_entries.holds_tensors(life, place) for place in origin.places & inputs
+    )

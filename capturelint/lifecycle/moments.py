@@ -39,7 +39,10 @@ class Moments:
         """Where a function captures: the region itself, and calls of functions by which it is captured."""
         key = (function, module)
         if key not in self._captures:
-            self._captures[key] = list(self._find_captures(function, module))
+            found = list(self._find_captures(function, module))
+            if self.life.is_replayed_by_call:  # the calls of a compiled function record at first, and then replay
+                found = [each for each in found if each not in self.replays(function, module)]
+            self._captures[key] = found
         return self._captures[key]
 
     def _find_captures(self, function: FunctionInfo | None, module: Module) -> Iterator[ast.AST]:

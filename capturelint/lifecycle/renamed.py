@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from capturelint.findings import Around
-from capturelint.lifecycle import around, eager_arm, looked_up, story
+from capturelint.lifecycle import around, container_entries, eager_arm, looked_up, story
+from capturelint.lifecycle.container_entries import Binding
 from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
@@ -37,17 +37,6 @@ from capturelint.values.lazy import LazyScope
 _MAX_PLACES = 60
 
 
-@dataclass(frozen=True, slots=True)
-class _Binding:
-    """A statement that binds ``target``, the name of an input, to ``value``."""
-
-    function: FunctionInfo | None
-    module: Module
-    statement: ast.AST
-    target: ast.expr
-    value: ast.expr
-
-
 def find(life: Life, moments: Moments) -> Iterator[Around]:
     if not life.is_block:
         return
@@ -63,9 +52,11 @@ def find(life: Life, moments: Moments) -> Iterator[Around]:
             sure = moments.between(each.function, each.module, each.statement, lasts=kept)
             if sure is not None:
                 yield _report(life, each, min(sure, Confidence.LIKELY, key=lambda c: c.rank))
+    for entry in container_entries.rebound(life, moments, inputs):
+        yield _report(life, entry, Confidence.LIKELY)
 
 
-def _report(life: Life, binding: _Binding, confidence: Confidence) -> Around:
+def _report(life: Life, binding: Binding, confidence: Confidence) -> Around:
     text, where = binding.module.segment(binding.target, 48), story.where(life)
     message = f"`{text}` is bound to another tensor, but the graph captured at {where} reads the old one"
     help = f"write into the tensor that the graph reads: `{text}.copy_(...)`"
@@ -138,7 +129,7 @@ def _record_fields(life: Life) -> Iterator[tuple[FunctionInfo, ast.expr]]:
 # -- what binds it anew ----------------------------------------------------------------------------------------------
 
 
-def _bindings(life: Life, place: Place) -> Iterator[_Binding]:
+def _bindings(life: Life, place: Place) -> Iterator[Binding]:
     if isinstance(place.owner, ClassInfo):
         if not _is_runner(life, place.owner):
             return  # of other objects there may be many, and which one was captured is not known
@@ -147,14 +138,14 @@ def _bindings(life: Life, place: Place) -> Iterator[_Binding]:
                 continue
             for target in store.node.targets:
                 if isinstance(target, ast.Attribute) and target.attr == place.name:
-                    yield _Binding(store.function, store.module, store.node, target, store.value)
+                    yield Binding(store.function, store.module, store.node, target, store.value)
     elif isinstance(place.owner, FunctionInfo):
         for function in (place.owner, *_that_share(place)):
             for node in walk_own(function.node):
                 if isinstance(node, ast.Assign):
                     for target in store_targets(node):
                         if isinstance(target, ast.Name) and target.id == place.name and target in node.targets:
-                            yield _Binding(function, function.module, node, target, node.value)
+                            yield Binding(function, function.module, node, target, node.value)
 
 
 def _is_runner(life: Life, cls: ClassInfo) -> bool:
@@ -176,12 +167,16 @@ def _that_share(place: Place) -> Iterator[FunctionInfo]:
                 yield info
 
 
-def _puts_another(life: Life, spelled: set[Place], place: Place, each: _Binding) -> bool:
+def _puts_another(life: Life, spelled: set[Place], place: Place, each: Binding) -> bool:
     """Whether what is bound is a tensor, and not one that the graph reads anyway."""
     value = life.engine.evaluate_in(life.engine.scope_of(each.function, each.module), each.value)
     found = list(options(value))
     tensors = all(isinstance(option, Tensor) for option in found) or _calls_tensor_method(life.engine, each.value)
-    if not found or not tensors or not _was_tensor(life.engine, place) or _fed_otherwise(life, place, each):
+    if container_entries.holds_tensors(life, place):
+        tensors = container_entries.is_another(each.value)
+    elif not _was_tensor(life.engine, place):
+        return False
+    if not found or not tensors or _fed_otherwise(life, place, each):
         return False
     return spelled.isdisjoint(life.origins.same(each.function, each.module, each.value).places)
 
@@ -195,7 +190,7 @@ def _calls_tensor_method(engine: Engine, node: ast.expr) -> bool:
     )
 
 
-def _fed_otherwise(life: Life, place: Place, each: _Binding) -> bool:
+def _fed_otherwise(life: Life, place: Place, each: Binding) -> bool:
     """``static = x``, later ``x = new; static.copy_(x)``: the tensor has another name, by which it is filled."""
     name, function = dotted_name(each.target), each.function
     root = function.node if function is not None else each.module.tree

@@ -16,18 +16,19 @@ from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence, Consequence
-from capturelint.project.definitions import FunctionInfo, is_true, keyword_value, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo, dotted_name, is_true, keyword_value, last_name, walk_own
 from capturelint.project.module import AssignedName, Module
 from capturelint.values import hierarchy
 from capturelint.values.changing import constructs
 from capturelint.values.devices import is_dtype
-from capturelint.values.domain import ExternalInstance, Instance, Unknown, Value, options
+from capturelint.values.domain import ExternalInstance, Instance, Unknown, Value, join, options
 from capturelint.values.engine import Engine
 
 #: methods of a module that put other tensors behind its parameters
 _CASTS = frozenset(("half", "float", "double", "bfloat16", "type", "cpu", "to_empty"))
 _PARAMETERS = frozenset(("Parameter", "UninitializedParameter"))
-_CALLS = _CASTS | {"to", "setattr", "load_state_dict", "zero_grad", "register_parameter"}
+_CALLS = _CASTS | {"to", "set_", "setattr", "load_state_dict", "zero_grad", "register_parameter"}
+_DRAWN_FROM = frozenset(("parameters", "named_parameters", "buffers", "named_buffers"))
 _GRAD_HELP = (
     "keep the gradients' memory: `zero_grad(set_to_none=False)`; or capture the optimizer's step in the same graph"
 )
@@ -101,7 +102,14 @@ def _names_any(node: ast.AST, names: set[str]) -> bool:
     if not isinstance(node, ast.Assign):
         return True
     return any(
-        isinstance(target, ast.Subscript) or (isinstance(target, ast.Attribute) and _is_asked_for(target.attr, names))
+        isinstance(target, ast.Subscript)
+        or (isinstance(target, ast.Attribute) and _is_asked_for(target.attr, names))
+        # a part of a module out of view
+        or (
+            isinstance(target, ast.Attribute)
+            and isinstance(target.value, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+        )
         for target in node.targets
     )
 
@@ -230,7 +238,9 @@ def _by_assignment(
         yield _Replacement(target, target, what, _COPY_HELP)
     elif isinstance(node.value, ast.Call) and last_name(node.value.func) == "make_graphed_callables":
         return  # the same module, with its graphs
-    elif _is_module(engine, _value(engine, function, module, node.value)):
+    elif _copies_module(node.value, target):
+        yield _Replacement(target, target, "`{text}` is bound to a copy", _MODULE_HELP, if_called=True)
+    elif _is_module(engine, _value(engine, function, module, node.value)) or _declared_module(function, node.value):
         what = "`{text}` is bound to another module"
         yield _Replacement(target, target, what, _MODULE_HELP)
 
@@ -251,14 +261,27 @@ def _by_call(engine: Engine, function: FunctionInfo | None, module: Module, node
         yield _Replacement(node, receiver, "`{text}` drops the gradients, which are made anew", _GRAD_HELP, grads=True)
     elif name in _CASTS or name == "to":
         value = _value(engine, function, module, receiver)
-        open_value = all(isinstance(option, Unknown) for option in options(value))
-        if not _is_module(engine, value) and not open_value:
+        open_value = any(isinstance(option, Unknown) for option in options(value))
+        known = join(*(option for option in options(value) if not isinstance(option, Unknown)))
+        if not _is_module(engine, known) and not all(isinstance(option, Unknown) for option in options(value)):
             return
         if name == "to" and not _casts(engine, function, module, node):
             return
         yield _Replacement(node, receiver, "`{text}` replaces the parameters", _MODULE_HELP, if_called=open_value)
+    elif name == "set_" and node.args and _is_drawn(function, receiver):
+        yield _Replacement(node, receiver, "`{text}` puts other memory behind the parameter", _COPY_HELP)
     elif name == "register_parameter" and _is_module(engine, _value(engine, function, module, receiver)):
         yield _Replacement(node, receiver, "`{text}` registers another tensor", _MODULE_HELP)
+
+
+def _is_drawn(function: FunctionInfo | None, node: ast.expr) -> bool:
+    """``for name, param in model.named_parameters():``"""
+    return isinstance(node, ast.Name) and function is not None and any(
+        isinstance(each, ast.For)
+        and last_name(each.iter.func if isinstance(each.iter, ast.Call) else each.iter) in _DRAWN_FROM
+        and any(isinstance(part, ast.Name) and part.id == node.id for part in ast.walk(each.target))
+        for each in walk_own(function.node)
+    )  # fmt: skip
 
 
 def _casts(engine: Engine, function: FunctionInfo | None, module: Module, node: ast.Call) -> bool:
@@ -298,6 +321,24 @@ def _is_plain_tensor(engine: Engine, function: FunctionInfo | None, module: Modu
             for option in options(owner)
         )
     return False
+
+
+def _copies_module(value: ast.expr, target: ast.expr) -> bool:
+    """``self.model = copy.deepcopy(self.model)``: parameters of its own."""
+    return (
+        isinstance(value, ast.Call)
+        and last_name(value.func) == "deepcopy"
+        and len(value.args) == 1
+        and dotted_name(value.args[0]) == dotted_name(target)
+    )
+
+
+def _declared_module(function: FunctionInfo | None, value: ast.expr) -> bool:
+    """A parameter that is declared as some module."""
+    if function is None or not isinstance(value, ast.Name):
+        return False
+    declared = next((each.annotation for each in function.parameters() if each.arg == value.id), None)
+    return declared is not None and dotted_name(declared) in ("nn.Module", "torch.nn.Module", "Module")
 
 
 def _makes_parameter(node: ast.expr) -> bool:

@@ -9,7 +9,6 @@ from capturelint.model import Confidence
 from capturelint.project.definitions import FunctionInfo, last_name
 from capturelint.values import annotated
 from capturelint.values.domain import (
-    UNKNOWN,
     ClassValue,
     Device,
     Function,
@@ -85,10 +84,7 @@ def _refined(
         declared = annotated.value_of(engine, parameter.annotation, engine.module_scope(info.module), parameter.arg)
         if declared is not None and not (isinstance(value, Tensor) and not isinstance(declared, Tensor)):
             return value if isinstance(value, Tensor) else declared
-    if value is None:
-        return Unknown(parameter=parameter.arg)
-    # of a parameter that matters to few; without it, more calls are the same
-    return UNKNOWN if isinstance(value, Unknown) and value.of_tensors else value
+    return value if value is not None else Unknown(parameter=parameter.arg)
 
 
 def _says_little(value: Value) -> bool:
