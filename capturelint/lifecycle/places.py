@@ -249,15 +249,10 @@ class _Walk:
     def _call(self, function: FunctionInfo | None, module: Module, node: ast.Call, path: Path) -> None:
         name = last_name(node.func)
         receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
-        if receiver is None and name == "dict" and node.keywords:
-            for keyword in node.keywords:
-                self.expression(function, module, keyword.value, path)
-        if receiver is None and name in _PASSING_BUILTINS and node.args:
-            self.expression(function, module, node.args[-1], path)
-            return
-        if name == "partial" and node.args:
-            for given in (*node.args, *(keyword.value for keyword in node.keywords)):
-                self.expression(function, module, given, ())
+        if name == "partial" or (receiver is None and name in _PASSING_BUILTINS):
+            named = node.keywords if name in ("partial", "dict") else []
+            for given in (*(node.args if name == "partial" else node.args[-1:]), *(each.value for each in named)):
+                self.expression(function, module, given, path if name != "partial" else ())
             return
         if receiver is None and name == "getattr" and node.args:
             if self.through:
