@@ -57,7 +57,7 @@ def _bound_before(replay: Replay, moments: Moments) -> Iterator[tuple[ast.Assign
                 named = target.id in beside or _is_drawn(order, node, target.id)
                 if named and not _filled(replay, target.id):
                     yield node, target
-            elif entry is not None and entry in _holders(target):
+            elif not {*beside, *([entry] if entry is not None else [])}.isdisjoint(_holders(target)):
                 yield node, target
 
 

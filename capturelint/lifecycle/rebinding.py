@@ -239,6 +239,8 @@ def _of_attributes(life: Life, moments: Moments) -> Iterator[_Rebinding]:
         if written and not surroundings.read_by_replay(name):
             continue  # nobody reads what the graph writes there
         for module, function, statement, target in _attribute_bindings(engine, site, name):
+            if isinstance(target, ast.Attribute) and _is_property(engine, site, name):
+                continue  # its setter says what becomes of the tensor
             if function is not None and (function in entered or surroundings.prepares(function, statement)):
                 continue
             if function is not None and _overridden(engine, site, function):
@@ -270,6 +272,11 @@ def _confidence(
     return min(sure, Confidence.LIKELY, key=lambda c: c.rank) if sure is not None else near
 
 
+def _is_property(engine: Engine, site: Site, name: str) -> bool:
+    method = hierarchy.find_method(engine, site.cls, name)
+    return method is not None and bool(getattr(method.node, "decorator_list", None))
+
+
 def _overridden(engine: Engine, site: Site, function: FunctionInfo) -> bool:
     """A base's method that objects of the class never run: the class has its own, or own ones of all that call it."""
 
@@ -278,7 +285,8 @@ def _overridden(engine: Engine, site: Site, function: FunctionInfo) -> bool:
         return (
             owner is not None
             and owner in engine.mro(site.cls)
-            and hierarchy.find_method(engine, site.cls, method.name) is not method
+            and (found := hierarchy.find_method(engine, site.cls, method.name)) is not method
+            and (found is None or found.owner is not owner)  # a property's getter and setter have one name
         )
 
     callers = [holder for holder, _ in function.module.calls_named(function.name) if holder is not None]

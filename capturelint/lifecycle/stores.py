@@ -203,5 +203,7 @@ def iterated(call: ast.Call, path: Path) -> Iterator[tuple[ast.expr, Path]]:
         yield call.func.value, path[1:]
     elif name == "enumerate" and call.args and path[0] == 1:
         yield call.args[0], path[1:]
+    elif name[:1].isupper() and path[0] < len(call.args):
+        yield call.args[path[0]], path[1:]  # a named tuple, which is unpacked
     elif name == "zip" and path[0] < len(call.args):
         yield call.args[path[0]], path[1:]
