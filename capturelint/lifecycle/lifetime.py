@@ -31,20 +31,10 @@ _HELP = "keep it for as long as the graph lives: in an attribute, or returned to
 def find(life: Life, moments: Moments) -> Iterator[Around]:
     if not life.is_block:
         return
-    if life.holder is not None and (life.replays or _hands_out(life, life.holder)):
+    if life.holder is not None and life.replays:
         yield from _locals(life, moments, life.holder)
         yield from _arguments(life, life.holder)
     yield from _dropped(life, moments)
-
-
-def _hands_out(life: Life, holder: FunctionInfo) -> bool:
-    """Whether the function returns its graph, for code out of view to replay."""
-    graphs = {place.name for place in life.graph if place.owner is holder}
-    return any(
-        isinstance(each, ast.Name) and each.id in graphs
-        for value in life.origins.returned(holder)
-        for each in (value.elts if isinstance(value, ast.Tuple) else [value])
-    )
 
 
 def _locals(life: Life, moments: Moments, holder: FunctionInfo) -> Iterator[Around]:
