@@ -50,8 +50,6 @@ class CheckOptions:
     root: Path
     force_exclude: bool = False
     jobs: int | None = None
-    #: what files hold in place of what is on disk, by absolute path
-    contents: Mapping[Path, bytes] = field(default_factory=dict)
     #: findings that do not count
     baseline: Baseline | None = None
     fail_on: Severity = Severity.ERROR
@@ -61,6 +59,8 @@ class CheckOptions:
     explains: bool = False
     #: where results of earlier runs are; None for a run that looks at none
     cache: Store | None = None
+    #: what files hold in place of what is on disk, by absolute path
+    contents: Mapping[Path, bytes] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -203,6 +203,7 @@ def _analyse(
     watch: _Stopwatch,
 ) -> CheckResult:
     from capturelint import findings
+    from capturelint.fixes.offer import with_fixes
     from capturelint.passes.run import run_passes, units_of
     from capturelint.reach import Evidence, reach_all
     from capturelint.regions.enter import enter
@@ -235,6 +236,8 @@ def _analyse(
         around = _lifecycle(engine, reaches, codes, options.config)
     with watch.stage("findings"):
         found, hidden = findings.build(rulebook, codes, hazards, around, reaches, options)
+        modules = [*(each.unit.module for each in hazards), *(each.module for each in around)]
+        found = with_fixes(found, hazards, modules, lambda build, unit: _guarded(build, unit, project=project))
         found = findings.suppressed(rulebook, codes, found, hidden, chosen, project)
     _parse_rest(project, chosen, options)
     return CheckResult(

@@ -270,6 +270,8 @@ class CheckResult:
     hidden: int = 0
     #: findings that were there before the change that was asked about, which are not in ``findings`` either
     unchanged: int = 0
+    #: findings that `--fix` took away before the check that this is the result of
+    fixed: int = 0
     #: set when the run went wrong: then nothing else is
     failure: Failure | None = None
     #: what the baseline holds and the run did not find

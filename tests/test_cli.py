@@ -76,7 +76,8 @@ def test_json_report(core: Core, cli: Cli) -> None:
     report = json.loads(ran.out)
     assert [finding["rule"] for finding in report["findings"]] == ["CG101"]
     assert report["summary"] == {
-        "files": 2, "regions": 1, "findings": 1, "suppressed": 0, "baseline": 0, "hidden": 0, "unchanged": 0,
+        "files": 2, "regions": 1, "findings": 1,
+        "suppressed": 0, "baseline": 0, "hidden": 0, "unchanged": 0, "fixed": 0,
     }  # fmt: skip
 
 

@@ -172,6 +172,7 @@ def test_a_report_in_full() -> None:
             "baseline": 0,
             "hidden": 3,
             "unchanged": 0,
+            "fixed": 0,
         },
     }
 
@@ -207,6 +208,7 @@ def test_nothing_found() -> None:
             "baseline": 0,
             "hidden": 0,
             "unchanged": 0,
+            "fixed": 0,
         },
     }
 

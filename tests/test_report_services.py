@@ -49,6 +49,7 @@ def test_concise() -> None:
         "src/a.py:12:9: error CG101 host-scalar-read [certain] `.item()` makes the CPU wait\n"
         "b.py:3:1: error CG000 unreadable-file  cannot be read: Permission denied\n"
         "1 error, 1 warning, 1 suppressed (2 files checked, 0 regions); 1 file could not be checked\n"
+        "1 fixable with --fix --unsafe-fixes\n"
     )
 
 
@@ -235,6 +236,7 @@ def test_statistics() -> None:
         "2  CG101  host-scalar-read\n"
         "1  CG102  device-to-host-copy\n"
         "2 errors, 1 warning, 1 suppressed (2 files checked, 0 regions)\n"
+        "2 fixable with --fix --unsafe-fixes\n"
     )
     assert json.loads(render_statistics_json(result, ReportOptions())) == {
         "version": 1,

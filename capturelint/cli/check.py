@@ -11,6 +11,7 @@ import click
 from capturelint.cli import options
 from capturelint.cli.adding_ignores import WithOptionalReason, add_ignore_option, check_reason, with_ignores
 from capturelint.cli.baseline import baseline_options, with_baseline, write_stale_notes, written
+from capturelint.cli.fixing import FixOptions, check_and_fix, fix_options, write_diff
 from capturelint.cli.notes import write_notes
 from capturelint.cli.output import Reports, note
 from capturelint.cli.process import keep_until_exit
@@ -43,6 +44,7 @@ class _Check(WithOptionalReason, ReportingCommand):
 @click.option("--statistics", is_flag=True, help="Show how many findings each rule has, in the place of the findings.")
 @baseline_options
 @add_ignore_option
+@fix_options
 @options.require_regions_option
 @options.config_option
 @options.force_exclude_option
@@ -74,6 +76,9 @@ def command(
     no_baseline: bool,
     update_baseline: bool,
     add_ignore: str | None,
+    fix: bool,
+    unsafe_fixes: bool,
+    diff: bool,
     require_regions: bool,
     config_file: Path | None,
     force_exclude: bool,
@@ -99,7 +104,6 @@ def command(
     could not be checked, 2 when the run itself went wrong.
     """
     from capturelint.changed import only_changed
-    from capturelint.check import check_paths
     from capturelint.source.changes import changes_since
 
     with Reports.asked_for(stdout_format, outputs, color, statistics=statistics) as reports:
@@ -109,11 +113,13 @@ def command(
             raise UsageError("--only-confirmed needs --verify-on-gpu or --verify-if-possible, which confirm findings")
         paths, contents = given_paths(paths, stdin_filename)
         if add_ignore is not None:
-            check_reason(add_ignore, alone=not (contents or update_baseline))
+            check_reason(add_ignore, alone=not (contents or update_baseline or diff))
         if contents and (verify_on_gpu or verify_if_possible):
             raise UsageError("what comes from stdin cannot be verified: the verifier imports files")
         if contents and diff_base is not None:
             raise UsageError("--diff-base compares files: what comes from stdin is in none")
+        if diff_base is not None and (fix or diff):
+            raise UsageError("--diff-base says what changes bring about; fix what it reports without it")
         run = options.check_options(
             paths,
             config_file=config_file,
@@ -129,8 +135,10 @@ def command(
         run = with_baseline(replace(run, contents=contents), baseline_file, off=no_baseline, update=update_baseline)
         changes = changes_since(diff_base, run.root) if diff_base is not None else None
         with Progress(wanted=not quiet) as progress:
-            result = check_paths(run, progress)
+            result, fixed = check_and_fix(run, FixOptions(apply=fix, unsafe=unsafe_fixes, diff=diff), progress)
         keep_until_exit(result)
+        if fixed is not None and diff:
+            return write_diff(fixed, exit_zero=exit_zero)
         if update_baseline:
             result = written(result)
         if changes is not None:
@@ -151,7 +159,9 @@ def command(
             )
             result = verified.result if verified is not None else result
         gate = replace(options.gate_of(run, only_confirmed, require_regions), exit_zero=exit_zero)
-        reports.write(result, options.report_options(run, gate, verbose=verbose, quiet=quiet))
+        reports.write(
+            result, options.report_options(run, gate, verbose=verbose, quiet=quiet, unsafe_fixes=unsafe_fixes)
+        )
     write_notes(result, paths, required=gate.require_regions, quiet=quiet, config_notes=run.config.notes)
     write_stale_notes(result, quiet=quiet, verbose=verbose)
     if verified is not None:

@@ -214,9 +214,16 @@ def gate_of(run: CheckOptions, only_confirmed: bool, require_regions: bool) -> G
     )
 
 
-def report_options(run: CheckOptions, gate: Gate, *, verbose: bool, quiet: bool) -> ReportOptions:
+def report_options(
+    run: CheckOptions, gate: Gate, *, verbose: bool, quiet: bool, unsafe_fixes: bool = False
+) -> ReportOptions:
     from capturelint.source.lines import LineReader
 
     return ReportOptions(
-        LineReader(run.contents), verbose=verbose, quiet=quiet, gate=gate, rule_url=run.config.rule_url
+        LineReader(run.contents),
+        verbose=verbose,
+        quiet=quiet,
+        gate=gate,
+        rule_url=run.config.rule_url,
+        unsafe_fixes=unsafe_fixes,
     )

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from capturelint.findings import Around
 from capturelint.lifecycle import around
 from capturelint.lifecycle.callers import callers
-from capturelint.lifecycle.keywords import with_keyword
 from capturelint.model import Applicability, Confidence, Fix, Related
 from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
@@ -226,6 +225,8 @@ def _hazard(engine: Engine, reach: Reach, way: tuple[_Level, ...], entered: _Ent
     )
     fix = None
     if made.made is not None:
+        from capturelint.fixes.keywords import with_keyword
+
         edit = with_keyword(made.made.module, made.made.node, "cache_enabled", "False")
         if edit is not None and made.made.module is module:
             fix = Fix(Applicability.SAFE, "switch the cache off", (edit,))

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capturelint.findings import Around
-from capturelint.lifecycle import around, read_elsewhere, story
+from capturelint.lifecycle import read_elsewhere, story
 from capturelint.lifecycle.life import Life, Replay
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.order import Order
 from capturelint.lifecycle.outputs import Kept, Outputs
-from capturelint.model import Applicability, Confidence, Edit, Fix, Related
+from capturelint.model import Confidence, Related
 from capturelint.project.definitions import FunctionInfo, contains, store_targets, walk_own
 from capturelint.project.module import Module
 
@@ -241,6 +241,8 @@ class _Keeping:
         return base if isinstance(base, ast.Call) else None
 
     def _finding(self, kept: Kept, related: tuple[Related, ...]) -> Around:
+        from capturelint.fixes.in_place import cloned
+
         life, module = self.life, kept.module
         text = module.segment(kept.node, 48)
         message = f"`{text}` is a static output, {kept.how}: the next replay writes over it"
@@ -248,13 +250,9 @@ class _Keeping:
             message = f"`{text}` is a static output: it holds good until the next replay, whoever it is returned to"
         if life.declaration.compiled:
             message = f"`{text}` is a CUDA graph's output, {kept.how}: the next call overwrites it"
-        source = ast.get_source_segment(module.source, kept.node)
-        fix = None
-        if source is not None and not isinstance(kept.node, (ast.Starred, ast.IfExp)):
-            edit = Edit(around.span(module, kept.node), f"{source}.clone()")
-            fix = Fix(Applicability.UNSAFE, "copy what is kept", (edit,))
         return story.finding(
             life, "CG503", kept.function, module, kept.node, message, "overwritten by the next replay", kept.confidence,
             help=f"keep a copy: `{text}.clone()`",
-            related=(*related, story.captured_at(life), *story.replayed_at(life, kept.function)), fix=fix,
+            related=(*related, story.captured_at(life), *story.replayed_at(life, kept.function)),
+            fix=cloned(module, kept.node),
         )  # fmt: skip

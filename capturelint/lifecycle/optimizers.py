@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 from capturelint.findings import Around
 from capturelint.lifecycle import around, parameter_groups
-from capturelint.lifecycle.keywords import with_keyword
 from capturelint.model import Applicability, Confidence, Fix, Related
 from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
@@ -133,12 +132,14 @@ def _refused(engine: Engine, step: CapturedStep) -> Around | None:
         Support(sure, ()),
         help=f"make it capturable: `{name}(..., capturable=True)`",
         related=related,
-        fix=_fix(made.module, made.node),
+        fix=_fix(made.module, made.node) if training.groups_set(step.optimizer, "capturable") is None else None,
     )
     return Around(made.module, "", hazard, (step.reach,))
 
 
 def _fix(module: Module, node: ast.AST) -> Fix | None:
+    from capturelint.fixes.keywords import with_keyword
+
     edit = with_keyword(module, node, "capturable", "True")
     return Fix(Applicability.SAFE, "make the optimizer capturable", (edit,)) if edit is not None else None
 

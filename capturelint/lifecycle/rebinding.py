@@ -14,7 +14,7 @@ from capturelint.findings import Around
 from capturelint.lifecycle import around, eager_arm, region_stores, story
 from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
-from capturelint.model import Applicability, Confidence, Edit, Fix, Related
+from capturelint.model import Confidence, Related
 from capturelint.passes.unit import Support
 from capturelint.project.definitions import ClassInfo, FunctionInfo, contains, dotted_name, store_targets, walk_own
 from capturelint.project.module import Module
@@ -68,6 +68,8 @@ def find(life: Life, moments: Moments) -> Iterator[Around]:
 
 
 def _report(life: Life, rebinding: _Rebinding) -> Around:
+    from capturelint.fixes.in_place import filled
+
     module, target = rebinding.module, rebinding.target
     text = module.segment(target, 48)
     return story.finding(
@@ -85,7 +87,7 @@ def _report(life: Life, rebinding: _Rebinding) -> Around:
             story.captured_at(life, "captured with the tensor bound before"),
             *story.replayed_at(life, rebinding.function),
         ),
-        fix=_fix(rebinding),
+        fix=filled(module, getattr(rebinding.function, "node", None), rebinding.statement, target),
     )
 
 
@@ -100,28 +102,6 @@ def _made_at(life: Life, rebinding: _Rebinding) -> tuple[Related, ...]:
             if method is not rebinding.function and not isinstance(statement, ast.AugAssign):
                 return (Related(method.module.display, around.function_line(statement), "made here"),)
     return ()
-
-
-def _fix(rebinding: _Rebinding) -> Fix | None:
-    """``x = new`` to ``x.copy_(new)``: unsafe, since shapes and dtypes are not known to agree."""
-    statement, module = rebinding.statement, rebinding.module
-    if not isinstance(statement, ast.Assign) or statement.targets != [rebinding.target]:
-        return None
-    target = module.text_of(rebinding.target)
-    value = module.text_of(statement.value)
-    if (rows := _rows(statement.value)) is not None:
-        target = f"{target}[:{rows}]"  # a smaller batch fills the first rows
-    edit = Edit(around.span(module, statement), f"{target}.copy_({value})")
-    return Fix(Applicability.UNSAFE, "write in place", (edit,))
-
-
-def _rows(value: ast.expr) -> str | None:
-    """``n`` of ``new[:n]``."""
-    if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
-        bounds = value.slice
-        if bounds.upper is not None and (bounds.lower is None or ast.unparse(bounds.lower) == "0"):
-            return ast.unparse(bounds.upper)
-    return None
 
 
 # -- plain names -----------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ def _lines(result: CheckResult, options: ReportOptions) -> Iterator[str]:
     if result.diagnostics:
         yield render_diagnostics(result.diagnostics, style)
     if not options.quiet:
-        yield footer(result, style)
+        yield footer(result, options, style)
 
 
 def _line(finding: Finding, options: ReportOptions, style: Style) -> str:

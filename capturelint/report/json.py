@@ -3,9 +3,9 @@
 Lines and columns count from 1, columns in characters; paths are relative to the working directory, with ``/``. Every
 field is always there; ``cell``, ``fix``, ``suppressed`` and ``verdict`` are null where there is none. ``findings``
 holds the suppressed ones too; in ``summary``, ``findings`` counts those that are not, ``suppressed`` those that are,
-and ``hidden`` and ``unchanged`` those that are in no list, since they are less sure than was asked for, and since they
-were there before the change that was asked about. ``errors`` says why the run as a whole went wrong; all else is empty
-then.
+``hidden`` and ``unchanged`` those that are in no list, since they are less sure than was asked for, and since they
+were there before the change that was asked about, and ``fixed`` those that ``--fix`` took away before. ``errors`` says
+why the run as a whole went wrong; all else is empty then.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ def render_json(result: CheckResult, options: ReportOptions = DEFAULTS) -> str:
             "baseline": sum(f.suppressed is not None and f.suppressed.kind == "baseline" for f in findings),
             "hidden": result.hidden,
             "unchanged": result.unchanged,
+            "fixed": result.fixed,
         },
     }
     return _dump(report)

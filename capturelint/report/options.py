@@ -29,6 +29,8 @@ class ReportOptions:
     verbose: bool = False
     quiet: bool = False
     base: Path | None = None
+    #: whether fixes that may change the meaning count as ones that can be applied
+    unsafe_fixes: bool = False
     gate: Gate = field(default_factory=Gate)
     #: a rule's page on the web, with ``{code}`` or ``{name}`` for the rule
     rule_url: str | None = None

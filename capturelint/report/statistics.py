@@ -19,7 +19,7 @@ def render_statistics(result: CheckResult, options: ReportOptions) -> str:
     width = max((len(str(number)) for _, number in rows), default=0)
     lines = [f"{number:>{width}}  {style.severity(first.rule, first.severity)}  {first.name}" for first, number in rows]
     if not options.quiet:
-        lines.append(footer(result, style))
+        lines.append(footer(result, options, style))
     return "".join(f"{line}\n" for line in lines)
 
 

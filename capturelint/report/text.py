@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from capturelint.fixes.edits import wanted
 from capturelint.model import (
     CheckResult,
     Diagnostic,
@@ -38,7 +39,7 @@ def render_text(result: CheckResult, options: ReportOptions) -> str:
     if result.diagnostics:
         blocks.append(render_diagnostics(result.diagnostics, printer.style))
     if not options.quiet:
-        blocks.append(footer(result, printer.style))
+        blocks.append(footer(result, options, printer.style))
     return "\n\n".join(blocks) + "\n" if blocks else ""
 
 
@@ -61,8 +62,8 @@ def looked_at(result: CheckResult, *, regions: bool = True) -> str:
     return f"({checked}{found}){rest}"
 
 
-def footer(result: CheckResult, style: Style) -> str:
-    """The closing line: what counts, what was looked at, and what is not shown."""
+def footer(result: CheckResult, options: ReportOptions, style: Style) -> str:
+    """The closing line: what counts, what was looked at, what is not shown; and one on what can be fixed."""
     counted = [finding for finding in result.findings if finding.suppressed is None]
     errors = sum(finding.severity is Severity.ERROR for finding in counted)
     parts = [count(errors, "error"), count(len(counted) - errors, "warning")]
@@ -70,12 +71,24 @@ def footer(result: CheckResult, style: Style) -> str:
     if suppressed:
         known = sum(f.suppressed is not None and f.suppressed.kind == "baseline" for f in result.findings)
         parts.append(f"{suppressed} suppressed" + (f" ({known} by the baseline)" if known else ""))
+    if result.fixed:
+        parts.insert(0, f"{result.fixed} fixed")
     text = f"{', '.join(parts)} {looked_at(result)}"
     if result.unchanged:
         text += f"; {count(result.unchanged, 'finding')} that did not change left out"
     if result.hidden:
         text += f"; {count(result.hidden, 'possible finding')} hidden ({_SHOW_HIDDEN})"
+    text += _fixable(counted, unsafe=options.unsafe_fixes)
     return style.good(text) if not counted and not result.diagnostics else style.strong(text)
+
+
+def _fixable(counted: Sequence[Finding], *, unsafe: bool) -> str:
+    """What can be fixed; ``[*]`` marks those findings."""
+    now = sum(wanted(finding, unsafe=unsafe) is not None for finding in counted)
+    more = sum(wanted(finding, unsafe=True) is not None for finding in counted) - now
+    if now:
+        return f"\n[*] {now} fixable with --fix{f' ({more} more with --unsafe-fixes)' if more else ''}"
+    return f"\n{more} fixable with --fix --unsafe-fixes" if more else ""
 
 
 def count(number: int, noun: str) -> str:
@@ -91,10 +104,11 @@ def place_of(finding: Finding) -> str:
 
 
 def rule_of(finding: Finding, options: ReportOptions, style: Style) -> str:
-    """How severe it is, the rule (a link to its page, where there is one) and how sure it is."""
+    """How severe it is, the rule (a link to its page, where there is one), how sure it is, and `[*]` for a fix."""
     severity = style.severity(f"{finding.severity.value} {finding.rule}", finding.severity)
     linked = style.link(severity, options.url_of(finding.rule, finding.name))
-    return f"{linked} {finding.name} [{finding.confidence.value}]"
+    mark = " [*]" if wanted(finding, unsafe=options.unsafe_fixes) is not None else ""
+    return f"{linked} {finding.name} [{finding.confidence.value}]{mark}"
 
 
 @dataclass(frozen=True, slots=True)

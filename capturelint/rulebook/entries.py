@@ -30,8 +30,11 @@ def split(path: Path, key: str) -> tuple[str, str]:
     return text[:cut], "\n" * text.count("\n", 0, cut) + text[cut:]
 
 
-def parse(path: Path, text: str, keys: tuple[str, ...]) -> dict[str, Any]:
-    """Parses one part of a file whose top-level keys must be ``keys``, each once and in that order."""
+def parse(path: Path, text: str, keys: tuple[str, ...], optional: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Parses one part of a file whose top-level keys must be ``keys``, each once and in that order.
+
+    Those of them that are ``optional`` may be left out.
+    """
     import yaml
 
     found = _TOP_KEY.findall(text)
@@ -40,6 +43,7 @@ def parse(path: Path, text: str, keys: tuple[str, ...]) -> dict[str, Any]:
             raise RulebookError(f"{path}: {key}: unknown key, or one that belongs in the other part of the file")
         if found.count(key) > 1:
             raise RulebookError(f"{path}: {key}: given twice")
+    keys = tuple(key for key in keys if key in found or key not in optional)
     for key in keys:
         if key not in found:
             raise RulebookError(f"{path}: {key}: missing")

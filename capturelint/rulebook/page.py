@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from textwrap import fill, indent
 
 from capturelint.model import Consequence
-from capturelint.rulebook.rules import HEADINGS, Example, Rule
+from capturelint.rulebook.rules import HEADINGS, Example, FixPage, Rule
 
 _MEANING = {
     Consequence.CAPTURE_ERROR: "capture raises",
@@ -25,6 +25,8 @@ def render_page(rule: Rule, width: int = 100) -> str:
     blocks = [f"{rule.code} {rule.name}\n{rule.summary}", _fact_table(rule)]
     for heading in HEADINGS:
         content = getattr(rule.page, heading.replace("-", "_"))
+        if content is None:
+            continue
         blocks.append(
             f"{heading.replace('-', ' ').capitalize()}\n{indent(_content(heading, content, width - 2), '  ')}"
         )
@@ -55,7 +57,9 @@ def _fact_table(rule: Rule) -> str:
     return "\n".join(f"  {fact.ljust(width)}  {value}" for fact, value in facts.items())
 
 
-def _content(heading: str, content: str | tuple[str, ...] | tuple[Example, ...], width: int) -> str:
+def _content(heading: str, content: str | tuple[str, ...] | tuple[Example, ...] | FixPage, width: int) -> str:
+    if isinstance(content, FixPage):
+        return _fix(content, width)
     if isinstance(content, str):
         return "\n\n".join(_paragraph(text, width) for text in content.split("\n\n"))
     if heading == "references":
@@ -75,3 +79,14 @@ def _example(example: Example) -> str:
     sources = example.sources()
     parts = [(f"# {path}\n" if len(sources) > 1 else "") + text.rstrip("\n") for path, text in sources.items()]
     return f"{example.title}:\n\n" + "\n\n".join(indent(part, "    ") for part in parts)
+
+
+def _fix(page: FixPage, width: int) -> str:
+    """When there is a fix, and each example before and after."""
+    kinds = (("--fix", page.safe), ("--fix --unsafe-fixes", page.unsafe))
+    parts = [_paragraph(f"{option}: {text}", width) for option, text in kinds if text is not None]
+    for each in page.examples:
+        note = " (unsafe)" if each.unsafe else ""
+        before, after = (indent(text.rstrip("\n"), "    ") for text in (each.before, each.after))
+        parts.append(f"{each.title}{note}, before:\n\n{before}\n\nafter:\n\n{after}")
+    return "\n\n".join(parts)

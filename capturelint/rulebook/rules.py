@@ -27,11 +27,14 @@ HEADINGS = (
     "why-it-breaks-a-graph",
     "bad",
     "good",
+    "fix",
     "when-it-is-fine",
     "what-it-misses",
     "how-the-verifier-confirms-it",
     "references",
 )
+#: headings that a page may leave out
+OPTIONAL = frozenset(("fix",))
 #: what must be the same at every replay, and that nothing in a region may wait for the GPU
 BREAKS = ("kernels", "order", "arguments", "addresses", "host-wait")
 
@@ -76,6 +79,25 @@ class Example:
 
 
 @dataclass(frozen=True)
+class FixExample:
+    """A module before and after ``--fix``; ``unsafe``: after ``--fix --unsafe-fixes``."""
+
+    title: str
+    before: str
+    after: str
+    unsafe: bool = False
+
+
+@dataclass(frozen=True)
+class FixPage:
+    """What ``--fix`` does about a rule's findings: when that surely keeps the meaning, and when it may not."""
+
+    safe: str | None
+    unsafe: str | None
+    examples: tuple[FixExample, ...]
+
+
+@dataclass(frozen=True)
 class Page:
     """What ``explain`` shows of a rule beyond its facts; the fields are HEADINGS, in order."""
 
@@ -83,6 +105,7 @@ class Page:
     why_it_breaks_a_graph: str
     bad: tuple[Example, ...]
     good: tuple[Example, ...]
+    fix: FixPage | None
     when_it_is_fine: str
     what_it_misses: str
     how_the_verifier_confirms_it: str
@@ -220,12 +243,13 @@ def _read_facts(path: Path, data: Mapping[str, Any]) -> Rule:
 
 
 def _read_page(path: Path) -> Page:
-    entries = Entries(path, parse(path, split(path, HEADINGS[0])[1], HEADINGS))
+    entries = Entries(path, parse(path, split(path, HEADINGS[0])[1], HEADINGS, OPTIONAL))
     return Page(
         what_it_flags=entries.text("what-it-flags"),
         why_it_breaks_a_graph=entries.text("why-it-breaks-a-graph"),
         bad=_examples(entries, "bad"),
         good=_examples(entries, "good"),
+        fix=_fix(entries) if "fix" in entries.data else None,
         when_it_is_fine=entries.text("when-it-is-fine"),
         what_it_misses=entries.text("what-it-misses"),
         how_the_verifier_confirms_it=entries.text("how-the-verifier-confirms-it"),
@@ -239,6 +263,30 @@ def _examples(entries: Entries, key: str) -> tuple[Example, ...]:
     if isinstance(value, dict):
         return (_example(entries, key, value),)
     return entries.several(key, lambda where, entry: _example(entries, where, entry))
+
+
+def _fix(entries: Entries) -> FixPage:
+    value = entries.data["fix"]
+    if not isinstance(value, dict) or not {"examples"} < value.keys() <= {"safe", "unsafe", "examples"}:
+        raise entries.error("fix", "must be a mapping with examples, and safe or unsafe or both")
+    if not isinstance(value["examples"], list) or not value["examples"]:
+        raise entries.error("fix.examples", "must be a list of at least one")
+    texts = {key: entries.checked_text(f"fix.{key}", value[key]) for key in ("safe", "unsafe") if key in value}
+    examples = tuple(
+        _fix_example(entries, f"fix.examples[{number}]", each) for number, each in enumerate(value["examples"])
+    )
+    for each in examples:
+        if ("unsafe" if each.unsafe else "safe") not in texts:
+            raise entries.error("fix", f"says nothing of when {each.title!r} holds")
+    return FixPage(texts.get("safe"), texts.get("unsafe"), examples)
+
+
+def _fix_example(entries: Entries, where: str, value: object) -> FixExample:
+    keys = {"title", "before", "after"}
+    if not isinstance(value, dict) or value.keys() - {"unsafe"} != keys or value.get("unsafe", True) is not True:
+        raise entries.error(where, "must be a mapping with title, before, after, and unsafe: true where it is")
+    title, before, after = (entries.checked_text(f"{where}.{key}", value[key]) for key in ("title", "before", "after"))
+    return FixExample(title, before + "\n", after + "\n", "unsafe" in value)
 
 
 def _example(entries: Entries, where: str, value: object) -> Example:

@@ -1,0 +1,107 @@
+"""``static_in = new`` to ``static_in.copy_(new)``: the tensor that the graph reads is filled instead of replaced."""
+
+from __future__ import annotations
+
+import ast
+
+import libcst as cst
+
+from capturelint.fixes.code import code, parsed, receiver, replacement
+from capturelint.fixes.layouts import same_layout
+from capturelint.model import Applicability, Edit, Fix
+from capturelint.passes.unit import characters
+from capturelint.project.definitions import walk_own
+from capturelint.project.module import Module
+from capturelint.values.facts import span_of
+
+_COPY = "write into the tensor that the graph reads"
+_CLONE = "keep a copy"
+
+
+def filled(module: Module, function: ast.AST | None, statement: ast.AST, target: ast.expr) -> Fix | None:
+    """The fix of a plain assignment to what the graph reads, in ``function`` (None: at module level).
+
+    Safe where both tensors are seen to be made alike and no other name holds the old one: what else is written to
+    ``target`` may have another shape or dtype, and somebody may count on the old tensor to stay as it was.
+    """
+    edit = copying(module, statement, target)
+    if edit is None:
+        return None
+    assert isinstance(statement, ast.Assign)
+    scope = function if function is not None else module.tree
+    sure = (
+        isinstance(target, ast.Name)
+        and same_layout(module, scope, target.id, statement)
+        and not _has_other_names(scope, target.id)
+    )
+    return Fix(Applicability.SAFE if sure else Applicability.UNSAFE, _COPY, (edit,))
+
+
+def copying(module: Module, statement: ast.AST, target: ast.expr) -> Edit | None:
+    """``target = value`` as a copy; ``target = value[:n]`` fills the first rows. The layout of the source stays."""
+    if not isinstance(statement, ast.Assign) or statement.targets != [target]:
+        return None
+    assignment = _small_statement(module.text_of(statement))
+    if not isinstance(assignment, cst.Assign):
+        return None
+    into = receiver(assignment.targets[0].target)
+    if (rows := _rows(statement.value)) is not None:
+        into = f"{into}[:{rows}]"
+    text = f"{into}.copy_{_in_brackets(assignment.value)}"
+    return replacement(module, characters(module, span_of(statement)), text)
+
+
+def cloned(module: Module, node: ast.expr) -> Fix | None:
+    """``static_out`` to ``static_out.clone()``."""
+    if isinstance(node, (ast.Starred, ast.IfExp)):
+        return None
+    text = f"{receiver(parsed(module.text_of(node)))}.clone()"
+    edit = replacement(module, characters(module, span_of(node)), text)
+    return Fix(Applicability.UNSAFE, _CLONE, (edit,))
+
+
+def _small_statement(text: str) -> cst.BaseSmallStatement | None:
+    line = cst.parse_module(text + "\n").body[0]
+    return line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+
+
+def _in_brackets(value: cst.BaseExpression) -> str:
+    """The value as the only argument of a call: brackets of its own, with their comments, become those of the call."""
+    own = len(value.lpar) == 1 and not isinstance(value, (cst.Tuple, cst.GeneratorExp, cst.NamedExpr, cst.Yield))
+    return code(value) if own else f"({code(value)})"
+
+
+def _rows(value: ast.expr) -> str | None:
+    """``n`` of ``new[:n]``."""
+    if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Slice):
+        bounds = value.slice
+        plain = bounds.step is None and (bounds.lower is None or ast.unparse(bounds.lower) == "0")
+        if bounds.upper is not None and plain:
+            return ast.unparse(bounds.upper)
+    return None
+
+
+def _has_other_names(scope: ast.AST, name: str) -> bool:
+    """Whether the tensor is put under another name, into a container or into an object, or is handed back."""
+    for node in walk_own(scope):
+        value = getattr(node, "value", None)
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Return, ast.Yield)):
+            if isinstance(value, ast.expr) and _holds(value, name):
+                return True
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in _KEEPING and any(_holds(each, name) for each in node.args):
+                return True
+    return False
+
+
+_KEEPING = frozenset(("append", "add", "insert", "extend", "put", "setdefault", "update", "appendleft"))
+
+
+def _holds(value: ast.expr, name: str) -> bool:
+    if isinstance(value, (ast.Tuple, ast.List, ast.Set)):
+        return any(_holds(each, name) for each in value.elts)
+    if isinstance(value, ast.Dict):
+        return any(_holds(each, name) for each in value.values)
+    if isinstance(value, (ast.Subscript, ast.Starred)):
+        return _holds(value.value, name)  # a slice is a view
+    return isinstance(value, ast.Name) and value.id == name
