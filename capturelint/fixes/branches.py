@@ -53,7 +53,7 @@ class _Branch:
         return f"{self.place.torch}.where({self.condition}, {first}, {second})"
 
     def expression(self, node: cst.IfExp) -> Fix | None:
-        if not (self._is_tensor(node.body) or self._is_tensor(node.orelse)):
+        if not self._can_choose(node.body, node.orelse):
             return None
         safe = self.exact and self._alike(node.body, node.orelse)
         return self.place.call_instead(_CHOOSE, node, self.where(argument(node.body), argument(node.orelse)), safe=safe)
@@ -87,13 +87,20 @@ class _Branch:
             first, second, head = yes.value, no.value if no is not None else target, f"{code(target)} = "
         else:
             return None
-        if not (self._is_tensor(first) or self._is_tensor(second)) or not (_is_pure(first) and _is_pure(second)):
+        # what a name held before is not seen at its target
+        if not self._can_choose(first, second if no is not None else first) or not (
+            _is_pure(first) and _is_pure(second)
+        ):
             return None
         safe = self.exact and no is not None and self._alike(first, second)
         return head + self.where(argument(first), argument(second)), safe
 
-    def _is_tensor(self, node: cst.BaseExpression) -> bool:
-        return self.place.tensor(node) is not None
+    def _can_choose(self, left: cst.BaseExpression, right: cst.BaseExpression) -> bool:
+        """Whether `torch.where` takes both: a tensor, and a tensor or a number."""
+        tensors = [self.place.tensor(each) is not None for each in (left, right)]
+        return any(tensors) and all(
+            is_tensor or number(each) is not None for is_tensor, each in zip(tensors, (left, right), strict=True)
+        )
 
     def _alike(self, left: cst.BaseExpression, right: cst.BaseExpression) -> bool:
         """Whether both are made from one tensor of floating point by steps that keep its layout."""

@@ -39,7 +39,7 @@ def filled(module: Module, function: ast.AST | None, statement: ast.AST, target:
 
 def copying(module: Module, statement: ast.AST, target: ast.expr) -> Edit | None:
     """``target = value`` as a copy; ``target = value[:n]`` fills the first rows. The layout of the source stays."""
-    if not isinstance(statement, ast.Assign) or statement.targets != [target]:
+    if not isinstance(statement, ast.Assign) or statement.targets != [target] or _is_no_tensor(statement.value):
         return None
     assignment = _small_statement(module.text_of(statement))
     if not isinstance(assignment, cst.Assign):
@@ -69,6 +69,14 @@ def _in_brackets(value: cst.BaseExpression) -> str:
     """The value as the only argument of a call: brackets of its own, with their comments, become those of the call."""
     own = len(value.lpar) == 1 and not isinstance(value, (cst.Tuple, cst.GeneratorExp, cst.NamedExpr, cst.Yield))
     return code(value) if own else f"({code(value)})"
+
+
+def _is_no_tensor(value: ast.expr) -> bool:
+    """Containers and constants, and what is joined from containers."""
+    if isinstance(value, ast.BinOp):
+        return _is_no_tensor(value.left) or _is_no_tensor(value.right)
+    kinds = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp, ast.JoinedStr)
+    return isinstance(value, kinds) or (isinstance(value, ast.Constant) and not isinstance(value.value, (int, float)))
 
 
 def _rows(value: ast.expr) -> str | None:

@@ -17,7 +17,7 @@ def fix(place: Place) -> Fix | None:
     if not isinstance(node, cst.Call) or not isinstance(statement, cst.Expr):
         return None
     name = node.func.attr.value if isinstance(node.func, cst.Attribute) else ""
-    if name not in ("synchronize", "barrier"):
+    if name != "synchronize":
         return None
     line = place.parent(statement)
     block = place.parent(line) if line is not None else None
