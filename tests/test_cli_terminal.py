@@ -101,7 +101,7 @@ def complete(*words: str) -> list[str]:
 
 def test_commands_and_options_are_completed() -> None:
     assert complete("ex") == ["explain", "explain-finding"]
-    assert complete("check", "--diff") == ["--diff-base"]
+    assert complete("check", "--diff") == ["--diff-base", "--diff"]
     assert complete("check", "--format", "s") == ["sarif"]
     assert "check" in complete("nonsense", "")  # the word may be a slip; nothing is said on stderr
 

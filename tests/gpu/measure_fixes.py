@@ -1,8 +1,9 @@
 # ruff: noqa: E402 - the repository goes on the import path first
 """Captures the programs of fixtures/fixes/safe before and after ``--fix`` and writes fixtures/gpu/fixes.json.
 
-``python tests/gpu/measure_fixes.py`` needs one GPU and takes about a minute. Each program runs in a process of its own,
-since a failed capture may spoil the next. CAPTURELINT_GPU_RESULTS names another directory to write to.
+``python tests/gpu/measure_fixes.py [workers]`` needs one GPU, and a minute with 8 workers. Each program runs in a
+process of its own, since a failed capture may spoil the next. CAPTURELINT_GPU_RESULTS names another directory
+to write to.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -84,23 +86,25 @@ def measured(number: int, which: str) -> dict[str, Any]:
     return json.loads(lines[-1]) if lines else {"outcome": "lost", "details": done.stderr.splitlines()[-1:]}
 
 
-def main() -> None:
+def row(number: int, case: Case) -> dict[str, Any]:
+    before, after = measured(number, "before"), measured(number, "after")
+    right = before["outcome"] == "captured" and not before["details"]
+    print(f"{case.id}: before {before['outcome']}, fixed {after['outcome']} {after['details']}", flush=True)
+    return {
+        "case": case.id,
+        "before": "captured and right" if right else before["outcome"],
+        "before_details": before["details"][:1],
+        "fixed": after["outcome"],
+        "differences": after["details"],
+    }
+
+
+def main(workers: int) -> None:
     import torch
 
-    rows = []
-    for number, case in enumerate(cases(files("safe"))):
-        before, after = measured(number, "before"), measured(number, "after")
-        right = before["outcome"] == "captured" and not before["details"]
-        rows.append(
-            {
-                "case": case.id,
-                "before": "captured and right" if right else before["outcome"],
-                "before_details": before["details"][:1],
-                "fixed": after["outcome"],
-                "differences": after["details"],
-            }
-        )
-        print(f"{case.id}: before {rows[-1]['before']}, fixed {after['outcome']} {after['details']}", flush=True)
+    every = list(cases(files("safe")))
+    with ThreadPoolExecutor(workers) as pool:
+        rows = list(pool.map(row, range(len(every)), every))
     document = {"torch": torch.__version__, "gpu": torch.cuda.get_device_name(), "rows": rows}
     (RESULTS / "fixes.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
@@ -109,4 +113,4 @@ if __name__ == "__main__":
     if len(sys.argv) > 2:
         work(int(sys.argv[1]), sys.argv[2])
     else:
-        main()
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 8)
