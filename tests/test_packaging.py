@@ -121,7 +121,8 @@ def test_wheel_works_in_an_empty_environment_without_torch(built: Built, tmp_pat
     report = json.loads(done.stdout)
     (finding,) = report["findings"]
     assert (finding["rule"], finding["path"], finding["line"]) == ("CG101", "program/run.py", 5)
-    counts = {"files": 1, "regions": 1, "findings": 1, "suppressed": 0, "baseline": 0, "hidden": 0, "unchanged": 0, "fixed": 0}
+    counts = {"files": 1, "regions": 1, "findings": 1, "suppressed": 0, "baseline": 0, "hidden": 0}
+    counts |= {"unchanged": 0, "fixed": 0}
     assert report["summary"] == counts
 
     assert (
