@@ -21,7 +21,8 @@ from capturelint.cache.store import Store
 from capturelint.errors import SourceError
 from capturelint.model import CheckResult
 from capturelint.project.module import parse_source
-from capturelint.project.questions import SOME, Question, Reply, reply
+from capturelint.project.questions import SOME, STORE, Question, Reply, reply
+from capturelint.project.search import MOST_STORING
 
 if TYPE_CHECKING:
     from capturelint.check import CheckOptions
@@ -113,12 +114,19 @@ class Reuse:
         file = self._project.files[place]
         data = self._project.bytes_of(file)
         for question, said_by in rests.replies:
-            if question[0] == SOME and said_by and place not in said_by:
-                continue  # another file says so, and one is enough
+            if _was_not_asked(question, said_by, place):
+                continue
             if (reply(question, data) or None) != said_by.get(place):
                 return False
         # what is said of a file that cannot be parsed depends on where and why
         return place not in rests.syntax or (rests.syntax[place] and _parses(file, data))
+
+
+def _was_not_asked(question: Question, said_by: dict[int, Reply], place: int) -> bool:
+    """Whether enough files had replied before this one's turn, so that what it says does not matter."""
+    if question[0] == SOME:
+        return bool(said_by) and place not in said_by
+    return question[0] == STORE and len(said_by) > MOST_STORING and place > max(said_by)
 
 
 def _parses(file: SourceFile, data: bytes) -> bool:

@@ -317,3 +317,14 @@ def test_a_folder_that_cannot_be_written_is_no_error(run_tool: Callable[..., Ran
     plain = run_tool("check", "--no-cache", cwd=root)
     blocked = run_tool("check", "--cache-dir", "blocked", cwd=root)
     assert (blocked.status, blocked.out, blocked.err) == (plain.status, plain.out, plain.err)
+
+
+def test_files_that_nobody_asked_any_more_have_no_say(root: Path, store: Store) -> None:
+    """An attribute that very many files bind is looked for in the first of them alone."""
+    write_files(root, {f"engine/s{number}.py": "def change(x):\n    x.limit = 3\n" for number in range(80)})
+    write_files(root, {"engine/z.py": "def show(x):\n    print(x.limit)\n"})
+    check_paths(options_of(root, store))
+    make_edit(root, {"engine/z.py": "def show(x):\n    print(x.limit)\n# edited\n"})
+    assert was_taken_over(check_paths(options_of(root, store)))
+    make_edit(root, {"engine/docs.py": "def show(x):\n    print(x.limit)\n"})
+    assert not was_taken_over(check_paths(options_of(root, store)))

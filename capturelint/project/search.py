@@ -35,7 +35,7 @@ Needles = tuple[bytes, ...]
 _SPACED = bytes(each if chr(each).isascii() and (chr(each).isalnum() or each == 95) else 32 for each in range(256))
 _SCANS_BEFORE_INDEX = 24
 #: an attribute that is bound in more files than these says too little, whoever asks
-_MOST_STORING = 64
+MOST_STORING = 64
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -103,7 +103,7 @@ class NameSearch:
             return known
         pattern = storing_pattern(attribute)
         storing = (file for file in self.mentioning(attribute) if pattern.search(self.content(file)))
-        found = self._stores[attribute] = list(islice(storing, _MOST_STORING + 1))
+        found = self._stores[attribute] = list(islice(storing, MOST_STORING + 1))
         return found
 
     def defining(self, name: str) -> list[SourceFile]:
@@ -123,7 +123,7 @@ class NameSearch:
     def asked(self) -> Iterator[tuple[Question, dict[int, Reply]]]:
         """Every question so far, with the files that had something to reply, by the identity of each.
 
-        A file beyond the first ones that ``storing`` gives counts as one that had nothing.
+        Files beyond the first ones that ``storing`` gives were not asked; they are missing here.
         """
         plain = (
             *(((WORD, name), files) for name, files in self._answers.items()),
