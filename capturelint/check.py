@@ -5,32 +5,27 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from capturelint.cells import in_cells
 from capturelint.config import Config, Override
-from capturelint.errors import CaptureLintError, UsageError
+from capturelint.errors import UsageError
 from capturelint.model import CheckResult, Confidence, Diagnostic, Severity
 from capturelint.path_settings import PathSettings
 from capturelint.rulebook import Rulebook, load_rulebook
 from capturelint.source.files import SourceFile, find_sources
+from capturelint.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from capturelint.baseline import Baseline
     from capturelint.cache.store import Store
-    from capturelint.findings import Around
-    from capturelint.passes.run import UnitHazards
     from capturelint.project.project import Project
-    from capturelint.reach import Reach
     from capturelint.regions.declaration import Declaration
     from capturelint.rulebook.presets import Preset
-    from capturelint.values.engine import Engine
-    from capturelint.values.facts import Context
 
 #: in a tree of at most so many files all are parsed, so that every syntax error is reported
 _PARSE_ALL = 400
@@ -63,32 +58,17 @@ class CheckOptions:
     contents: Mapping[Path, bytes] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class _Stopwatch:
-    progress: Callable[[str], object]
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        start = time.perf_counter()
-        self.progress(name)
-        try:
-            yield
-        finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
-
-
 def check_paths(options: CheckOptions, progress: Callable[[str], object] = str) -> CheckResult:
     """Checks files and directories. Raises UsageError, ConfigError and RulebookError; nothing for bad source files.
 
     ``progress`` is called with the name of each stage that begins.
     """
-    watch = _Stopwatch(progress)
+    watch = Stopwatch(progress)
     with _interpreter_settings():
         return _check(options, watch)
 
 
-def _check(options: CheckOptions, watch: _Stopwatch) -> CheckResult:
+def _check(options: CheckOptions, watch: Stopwatch) -> CheckResult:
     rulebook = load_rulebook()
     settings = PathSettings(rulebook, options)
     if options.select and not settings.base.codes:
@@ -107,7 +87,7 @@ def _found(
     settings: PathSettings,
     chosen: list[SourceFile],
     project: Project,
-    watch: _Stopwatch,
+    watch: Stopwatch,
 ) -> CheckResult:
     """What an earlier run found, where that holds still, or else what this one finds."""
     if options.cache is None or options.explains or os.environ.get("CAPTURELINT_DEBUG"):
@@ -131,12 +111,12 @@ def _work_out(
     settings: PathSettings,
     chosen: list[SourceFile],
     project: Project,
-    watch: _Stopwatch,
+    watch: Stopwatch,
 ) -> CheckResult:
     with watch.stage("prefilter"):
         presets = _presets(project, options.config)
         captures = options.explains or _may_capture(project, presets, options.config)
-    analyse = _analyse if captures else _without_regions
+    analyse = _with_regions if captures else _without_regions
     wide = replace(options, min_confidence=settings.least_confidence)
     return settings.narrowed(analyse(wide, rulebook, settings.codes, chosen, project, presets, watch))
 
@@ -176,7 +156,7 @@ def _without_regions(
     chosen: list[SourceFile],
     project: Project,
     presets: list[Preset],
-    watch: _Stopwatch,
+    watch: Stopwatch,
 ) -> CheckResult:
     from capturelint import findings
 
@@ -193,86 +173,36 @@ def _without_regions(
     )
 
 
-def _analyse(
+def _with_regions(
     options: CheckOptions,
     rulebook: Rulebook,
     codes: frozenset[str],
     chosen: list[SourceFile],
     project: Project,
     presets: list[Preset],
-    watch: _Stopwatch,
+    watch: Stopwatch,
 ) -> CheckResult:
     from capturelint import findings
-    from capturelint.fixes.offer import with_fixes
-    from capturelint.passes.run import run_passes, units_of
-    from capturelint.reach import Evidence, reach_all
-    from capturelint.regions.enter import enter
-    from capturelint.regions.find import find_regions
+    from capturelint.analysis import Subject, analyse
+    from capturelint.reach import Evidence
 
-    engine = _engine(project, options.config, presets)
-    engine.enters_possible = options.min_confidence is Confidence.POSSIBLE
-    with watch.stage("regions"):
-        narrow = _only_directories(options) and len(chosen) < len(project.files)
-        searched = chosen if narrow else project.files
-        declarations = find_regions(engine, searched, _patterns(presets, options.config))
-    with watch.stage("evaluate"):
-        entered = [
-            region for declaration in declarations if (region := _guarded(enter, engine, declaration, project=project))
-        ]
-    with watch.stage("reach"):
-        reaches = reach_all(engine, entered)
-        reaches = _relevant(reaches, chosen)
-        engine.settle()
-    with watch.stage("passes"):
-        reached = dict.fromkeys(context for reach in reaches for context in reach.steps)
-        paths = {file.path for file in chosen}
-        units = [unit for unit in units_of(reached, engine.ops) if unit.module.file.path in paths]
-        hazards = [opened for unit in units if (opened := _guarded(run_passes, unit, project=project))]
-    with watch.stage("streams"):
-        hazards.extend(
-            each for each in _along_ways(engine, reaches, reached, project) if each.unit.module.file.path in paths
-        )
-    with watch.stage("lifecycle"):
-        around = _lifecycle(engine, reaches, codes, options.config)
+    narrow = _only_directories(options) and len(chosen) < len(project.files)
+    searched = chosen if narrow else project.files
+    patterns = _patterns(presets, options.config)
+    analysis = analyse(Subject(options, rulebook, codes, project, chosen, searched, presets, patterns), watch)
     with watch.stage("findings"):
-        found, hidden = findings.build(rulebook, codes, hazards, around, reaches, options)
-        modules = [*(each.unit.module for each in hazards), *(each.module for each in around)]
-        found = with_fixes(found, hazards, modules, lambda build, unit: _guarded(build, unit, project=project))
-        found = findings.suppressed(rulebook, codes, found, hidden, chosen, project)
+        found = findings.suppressed(rulebook, codes, analysis.findings, analysis.hidden, chosen, project)
     _parse_rest(project, chosen, options)
     return CheckResult(
         findings=tuple(sorted(found, key=lambda finding: finding.sort_key)),
-        regions=tuple(sorted((reach.region() for reach in reaches), key=lambda region: region.sort_key)),
+        regions=tuple(sorted((reach.region() for reach in analysis.reaches), key=lambda region: region.sort_key)),
         diagnostics=_diagnostics(project, chosen),
         files=len(chosen),
-        hidden=len(hidden),
-        notes=_notes(declarations, options.config) if searched is project.files else (),
+        hidden=len(analysis.hidden),
+        notes=() if narrow else _notes(analysis.declarations, options.config),
         timings=watch.seconds,
-        behind=Evidence(engine, reaches),
+        behind=Evidence(analysis.engine, analysis.reaches),
     )
-
-
-_T = TypeVar("_T")
-
-
-def _guarded(work: Callable[..., _T], *arguments: Any, project: Project) -> _T | None:
-    """A fault of ours in one region or function becomes a diagnostic that names it; the others go on."""
-    try:
-        return work(*arguments)
-    except (KeyboardInterrupt, CaptureLintError):
-        raise
-    except Exception as error:
-        if os.environ.get("CAPTURELINT_DEBUG"):
-            raise
-        subject = arguments[-1]
-        path, line = subject.module.display, getattr(subject.node, "lineno", 1)
-        if isinstance(error, RecursionError):
-            text = "nested too deeply to follow; nothing in this region is reported"
-            project.diagnostics.setdefault(path, Diagnostic(path, line, text))
-            return None
-        text = f"internal error: {type(error).__name__}: {error} (please report it; CAPTURELINT_DEBUG=1 shows where)"
-        project.diagnostics.setdefault(path, Diagnostic(path, line, " ".join(text.split())))
-        return None
 
 
 def _notes(declarations: list[Declaration], config: Config) -> tuple[str, ...]:
@@ -310,32 +240,6 @@ def _load(options: CheckOptions) -> tuple[list[SourceFile], Project]:
     return chosen, Project(options.root, [*chosen, *(file for file in rest if file.path not in known)])
 
 
-def _engine(project: Project, config: Config, presets: list[Preset]) -> Engine:
-    from capturelint.rulebook.ops import load_ops
-    from capturelint.values.engine import Engine
-    from capturelint.values.vocabulary import Vocabulary
-
-    words = config.vocabulary
-
-    def joined(own: tuple[str, ...], name: str) -> tuple[str, ...]:
-        return (*own, *(word for preset in presets for word in getattr(preset, name)))
-
-    vocabulary = Vocabulary(
-        synchronizes=joined(words.synchronizes, "synchronizes"),
-        reads_device=joined(words.reads_device, "reads_device"),
-        capture_safe=joined(words.capture_safe, "capture_safe"),
-        allows_sync=joined(words.allows_sync, "allows_sync"),
-        starts_capture=joined(words.starts_capture, "starts_capture"),
-        breaks=joined((), "breaks"),
-        eager=joined((), "eager"),
-        outside=joined((), "outside"),
-        flags={name: value for preset in presets for name, value in preset.flags.items()},
-        predicates={name: value for preset in presets for name, value in preset.predicates.items()}
-        | dict(words.predicates),
-    )
-    return Engine(project, load_ops(), vocabulary, config.torch_version)
-
-
 def _presets(project: Project, config: Config) -> list[Preset]:
     """Presets that are always on, that the project's packages or imports switch on, and that config names."""
     from capturelint.rulebook.presets import choose, load_presets
@@ -353,67 +257,6 @@ def _patterns(presets: list[Preset], config: Config) -> list[tuple[str, tuple[st
 
 def _only_directories(options: CheckOptions) -> bool:
     return all(path.is_dir() for path in options.paths)
-
-
-def _relevant(reaches: list[Reach], chosen: list[SourceFile]) -> list[Reach]:
-    """Regions that are declared in the chosen files or reach into them."""
-    paths = {file.path for file in chosen}
-    return [
-        reach
-        for reach in reaches
-        if reach.entered.declaration.module.file.path in paths
-        or any(context.module.file.path in paths for context in reach.steps)
-    ]
-
-
-def _along_ways(
-    engine: Engine, reaches: list[Reach], reached: dict[Context, None], project: Project
-) -> list[UnitHazards]:
-    """What is told from the calls of a region and their order rather than from one function's code."""
-    from capturelint.lifecycle import cold, generators, nesting
-    from capturelint.lifecycle.wrapped import WrappedCallables
-    from capturelint.streams.find import Regions
-
-    wrapped = WrappedCallables(engine, dict.fromkeys(context.module for context in reached))
-    streams = Regions(engine, reaches)
-    for reach in streams.dealing:
-        _guarded(streams.walk, reach, reach.entered.declaration, project=project)
-    return [
-        *generators.find(engine, reached),
-        *nesting.find(reaches, wrapped),
-        *cold.find(engine, reaches, wrapped),
-        *streams.hazards(),
-    ]
-
-
-def _lifecycle(engine: Engine, reaches: list[Reach], codes: frozenset[str], config: Config) -> list[Around]:
-    from capturelint.lifecycle import (
-        autocast,
-        caches,
-        hyperparameters,
-        life,
-        optimizers,
-        pinned,
-        rules,
-        side_effects,
-        staging,
-    )
-    from capturelint.lifecycle.setup import find as setup
-
-    lives = life.lives(engine, reaches)
-    steps = optimizers.captured_steps(engine, reaches)
-    return [
-        *rules.find(lives, reaches, codes),
-        *side_effects.find(engine, reaches),
-        *caches.find(engine, reaches),
-        *optimizers.find(engine, steps),
-        *optimizers.find_foreign(reaches),
-        *hyperparameters.find(engine, steps),
-        *autocast.find(engine, reaches),
-        *setup.find(engine, reaches, lives, config.max_graphs),
-        *pinned.find(reaches),
-        *staging.find(engine, lives),
-    ]
 
 
 def _parse_rest(project: Project, chosen: list[SourceFile], options: CheckOptions) -> None:

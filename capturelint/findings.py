@@ -15,7 +15,6 @@ from capturelint.source.files import display_path
 from capturelint.source.suppressions import SuppressionSet, parse_suppressions
 
 if TYPE_CHECKING:
-    from capturelint.check import CheckOptions
     from capturelint.passes.hazard import Hazard
     from capturelint.passes.run import UnitHazards
     from capturelint.project.module import Module
@@ -48,41 +47,60 @@ class Around:
         return tuple(reach.reference(context) for reach, context in zip(self.regions, contexts, strict=True))
 
 
-def build(
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Findings without fingerprints yet, and the places of those that are not sure enough."""
+
+    findings: tuple[Finding, ...]
+    hidden: frozenset[Place]
+
+
+def made_inside(
     rulebook: Rulebook,
     codes: frozenset[str],
     units: Iterable[UnitHazards],
-    around: Iterable[Around],
     reaches: list[Reach],
-    options: CheckOptions,
-) -> tuple[list[Finding], set[Place]]:
-    """One finding a rule and span, with every region that it is reached from; and those that are not sure enough."""
-    hidden: set[Place] = set()
-    found: dict[Place, Finding] = {}
+    least: Confidence,
+) -> Made:
+    """Findings in captured code, each with every region that it is reached from."""
+    found: list[Finding] = []
     for each in units:
         for hazard in each.hazards:
             rule = rulebook.rules.get(hazard.rule)
-            if rule is None or hazard.rule not in codes:
-                continue
-            finding = _finding(rule, hazard, each.unit.module, reaches)
-            if finding is None:
-                continue
-            if finding.confidence >= options.min_confidence:
-                _add(found, finding)
-            else:
-                hidden.add((finding.rule, finding.path, finding.span))
-    for each_around in around:
-        rule = rulebook.rules.get(each_around.hazard.rule)
-        if rule is None or rule.code not in codes:
-            continue
-        if each_around.hazard.support.confidence < options.min_confidence:
-            hidden.add((rule.code, each_around.module.display, each_around.hazard.span))
-            continue
-        _add(found, _made(rule, each_around.hazard, each_around.module, each_around.references,
-                          each_around.hazard.support.confidence, each_around.scope))  # fmt: skip
-    modules = {each.unit.module.display: each.unit.module for each in units}
-    modules |= {each.module.display: each.module for each in around}
-    return [_with_text(finding, modules) for finding in found.values()], hidden
+            if rule is not None and hazard.rule in codes:
+                finding = _finding(rule, hazard, each.unit.module, reaches)
+                if finding is not None:
+                    found.append(finding)
+    return _sure(found, least)
+
+
+def made_around(rulebook: Rulebook, codes: frozenset[str], around: Iterable[Around], least: Confidence) -> Made:
+    """Findings about the life of graphs."""
+    found: list[Finding] = []
+    for each in around:
+        rule = rulebook.rules.get(each.hazard.rule)
+        if rule is not None and rule.code in codes:
+            found.append(_made(rule, each.hazard, each.module, each.references,
+                               each.hazard.support.confidence, each.scope))  # fmt: skip
+    return _sure(found, least)
+
+
+def _sure(found: list[Finding], least: Confidence) -> Made:
+    return Made(
+        tuple(finding for finding in found if finding.confidence >= least),
+        frozenset((each.rule, each.path, each.span) for each in found if each.confidence < least),
+    )
+
+
+def build(parts: Iterable[Made]) -> tuple[list[Finding], set[Place]]:
+    """One finding a rule and span, and those that are not sure enough."""
+    hidden: set[Place] = set()
+    found: dict[Place, Finding] = {}
+    for part in parts:
+        hidden |= part.hidden
+        for finding in part.findings:
+            _add(found, finding)
+    return list(found.values()), hidden
 
 
 def _add(found: dict[Place, Finding], finding: Finding) -> None:
@@ -149,12 +167,8 @@ def _made(
         why=(hazard.support.why,) if hazard.support.why else (),
         fix=hazard.fix,
         scope=scope,
+        text=module.text_between(hazard.span),
     )
-
-
-def _with_text(finding: Finding, modules: dict[str, Module]) -> Finding:
-    module = modules.get(finding.path)
-    return finding if module is None else replace(finding, text=module.text_between(finding.span))
 
 
 def _with_fingerprints(found: list[Finding], root: Path) -> list[Finding]:

@@ -32,7 +32,7 @@ class Surroundings:
 
     engine: Engine
     declaration: Declaration
-    capturing: set[FunctionInfo] = field(default_factory=set)
+    capturing: dict[FunctionInfo, None] = field(default_factory=dict)
 
     @property
     def owner(self) -> ClassInfo | None:
@@ -180,11 +180,11 @@ def of(engine: Engine, declaration: Declaration) -> Surroundings:
     while queue:
         info, depth = queue.pop()
         while info is not None and info.parent is not None:
-            surroundings.capturing.add(info)
+            surroundings.capturing[info] = None
             info = info.parent
         if info is None or info in surroundings.capturing:
             continue
-        surroundings.capturing.add(info)
+        surroundings.capturing[info] = None
         if depth < _MAX_CALLERS:
             for holder, call in info.module.calls_named(info.name):
                 if holder is not None and _speaks_of_own(call, info, holder):

@@ -83,13 +83,13 @@ class Life:
         }
 
     @cached_property
-    def entered(self) -> frozenset[FunctionInfo]:
-        """The functions that the region itself runs."""
+    def entered(self) -> dict[FunctionInfo, None]:
+        """The functions that the region itself runs, in the order of its calls."""
         start = self.reach.entered.context  # stands for the code that declares the region, unless that is a decorator
         decorated = id(self.declaration.node) in self.declaration.module.functions
         steps = self.reach.steps if decorated else [each for each in self.reach.steps if each is not start]
-        found = {context.function for context in steps if context.function is not None}
-        return frozenset(found - {self.holder} if self.holder is not None and self.is_block else found)
+        left_out = self.holder if self.is_block else None
+        return dict.fromkeys(each.function for each in steps if each.function not in (None, left_out))
 
     @cached_property
     def modules_around(self) -> list[Module]:

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from capturelint.errors import SourceError
 from capturelint.model import Diagnostic
 from capturelint.project.definitions import ClassInfo, last_name
 from capturelint.project.module import ImportedName, Module, parse_module, parse_source
+from capturelint.project.questions import Question, Reply
 from capturelint.project.search import NameSearch
 from capturelint.source.files import SourceFile
 
 #: a base class with more subclasses than this says nothing about which one is meant
 _MAX_SUBCLASSES = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What was asked of a project, and what was wrong with its files: plain data, for another process to take over.
+
+    Files are told by path, in ``asked`` by their place in the project's list.
+    """
+
+    parsed: frozenset[Path]
+    consulted: frozenset[Path]
+    diagnostics: dict[str, Diagnostic]
+    asked: tuple[tuple[Question, dict[int, Reply]], ...]
 
 
 class Project:
@@ -36,6 +51,7 @@ class Project:
         #: paths of files whose content was asked for as a whole, and of those that were parsed for errors alone
         self.consulted: set[Path] = set()
         self.syntax: dict[Path, bool] = {}
+        self._parsed_elsewhere: set[Path] = set()
         self._import_roots: list[Path] | None = None
         self._resolved: dict[str, Path | None] = {}
         self._subclasses: dict[str, list[ClassInfo]] = {}
@@ -58,8 +74,27 @@ class Project:
         return self._modules[path]
 
     def parsed(self) -> Iterable[Path]:
-        """The files that ``module_at`` was asked for."""
-        return self._modules
+        """The files that ``module_at`` was asked for, here or where something was taken over from."""
+        return self._modules.keys() | self._parsed_elsewhere
+
+    def learnt(self) -> Learnt:
+        places = {id(file): place for place, file in enumerate(self.files)}
+        asked = tuple(
+            (question, {places[file]: said for file, said in said_by.items()})
+            for question, said_by in self.search.asked()
+        )
+        return Learnt(frozenset(self.parsed()), frozenset(self.consulted), dict(self.diagnostics), asked)
+
+    def take_over(self, learnt: Learnt) -> None:
+        """Counts what another process asked of the same files as asked here."""
+        self._parsed_elsewhere |= learnt.parsed
+        self.consulted |= learnt.consulted
+        for display, diagnostic in learnt.diagnostics.items():
+            self.diagnostics.setdefault(display, diagnostic)
+        self.search.take_over(
+            (question, {id(self.files[place]): said for place, said in said_by.items()})
+            for question, said_by in learnt.asked
+        )
 
     def check_syntax(self, path: Path) -> None:
         """Leaves a diagnostic for a file that cannot be parsed; nothing of a right one is kept."""

@@ -8,7 +8,7 @@ substring test of 68 MB takes 40 ms and the whole index 1.4 s, and production tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -54,6 +54,7 @@ class NameSearch:
     _words: dict[bytes, list[int]] | None = None
     _derived: dict[str, list[tuple[SourceFile, str]]] | None = None
     _scans: int = 0
+    _elsewhere: dict[Question, dict[int, Reply]] = field(default_factory=dict)
 
     def mentioning(self, name: str) -> list[SourceFile]:
         """Files in which the identifier ``name`` occurs."""
@@ -140,6 +141,12 @@ class NameSearch:
             for file, name in (self._derived or {}).get(base, ()):
                 names.setdefault(id(file), []).append(name)
             yield (DERIVE, base), dict(names)
+        yield from self._elsewhere.items()
+
+    def take_over(self, asked: Iterable[tuple[Question, dict[int, Reply]]]) -> None:
+        """Counts questions that another process asked of the same files as asked here."""
+        own = {question for question, _ in self.asked()}
+        self._elsewhere.update((question, replies) for question, replies in asked if question not in own)
 
     def _find(self, name: str) -> list[SourceFile]:
         if self._words is None or not name.isascii():

@@ -221,6 +221,7 @@ class Engine:
     def settle(self) -> None:
         """Says that all regions are entered: from now on a question that is asked again has the same answer."""
         self._answers = {}
+        self.solver.forget_makeshifts()
         self.host_limit = _SETTLED_HOST_DEPTH
 
     def evaluate_in(self, scope: LazyScope, node: ast.expr) -> Value:

@@ -39,6 +39,11 @@ class Solver:
         """The current answer is incomplete for another reason, such as a depth limit."""
         self._lowest = -1
 
+    def forget_makeshifts(self) -> None:
+        """Keeps complete answers alone: others hang on which questions came before."""
+        self._makeshift.clear()
+        self._attempts.clear()
+
     def answer(self, key: Hashable, work_out: Callable[[], Value]) -> Value | None:
         """The answer to ``key``; None when that is being worked out further up."""
         known = self.answers.get(key)
