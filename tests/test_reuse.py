@@ -160,6 +160,13 @@ def was_taken_over(result: CheckResult) -> bool:
     return "findings" not in result.timings
 
 
+@pytest.fixture(autouse=True, params=["one process", "two processes"])
+def _processes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a second process asked of the project counts as well."""
+    if request.param == "two processes":
+        monkeypatch.setattr("capturelint.analysis._FEW_CONTEXTS", 0)
+
+
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "project"
@@ -258,7 +265,7 @@ def test_another_working_directory_is_another_result(root: Path, store: Store, m
 
 def test_the_tools_own_faults_are_not_kept(root: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("capturelint.regions.enter.enter", lambda *_: 1 / 0)
+        patch.setattr("capturelint.analysis.enter", lambda *_: 1 / 0)
         assert "internal error" in check_paths(options_of(root, store)).diagnostics[0].message
     assert check_paths(options_of(root, store)).diagnostics == ()
 
