@@ -152,6 +152,7 @@ def test_what_is_in_the_baseline_gets_no_comment(check: Check) -> None:
         (["--add-ignore=a\nb"], "--add-ignore: the reason has to be one line without `#`"),
         (["--add-ignore=, region"], "--add-ignore: the reason reads as something else in a comment: ', region'"),
         (["--add-ignore=[CG102]"], "--add-ignore: the reason reads as something else in a comment: '[CG102]'"),
+        (["--add-ignore", "--diff"], "--add-ignore changes files: it does not go with stdin, --diff or "),
         (["--add-ignore", "--update-baseline", "--baseline", "b"], "--add-ignore changes files: it does not go with "),
     ],
 )

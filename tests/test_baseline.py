@@ -227,6 +227,7 @@ def test_what_is_no_baseline_fails_loudly_and_is_not_written_over(check: Any, do
         (["--no-baseline", "--baseline", "b"], "--no-baseline goes with neither --baseline nor --update-baseline"),
         (["--baseline", "no/b", "--update-baseline"], "cannot write no/b: its directory does not exist"),
         (["--baseline", "src", "--update-baseline"], "src: the baseline cannot be read: Is a directory"),
+        (["--diff", "--update-baseline"], "--diff writes nothing: it does not go with --update-baseline"),
         (["--baseline", ""], "--baseline: the path is empty"),
     ],
 )

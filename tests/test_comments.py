@@ -9,6 +9,7 @@ import pytest
 from conftest import write_files
 
 from capturelint.check import CheckOptions, check_paths
+from capturelint.cli.main import main
 from capturelint.config import Config
 from capturelint.model import Applicability, CheckResult, Confidence, Finding
 
@@ -182,3 +183,15 @@ def test_a_marked_class_is_said(check: Check) -> None:
         assert result.regions == ()
         assert about(result, "CG002") == [(1, "`capture_region` marks no region on the class `A`")]
         assert result.findings[0].help == "mark the method that is captured"
+
+
+def test_fixing_takes_out_what_does_nothing(check: Check, tmp_path: Path) -> None:
+    text = (
+        "# capturelint: file-ignore[CG2] old\n"
+        + REGION.format("  # noqa: E501, CG103  # capturelint: ignore[CG104, CG101, CG105] why")
+        + "x = 1  # capturelint: ignore[CG101]\n"
+    )
+    check(text)
+    assert main(["check", "a.py", "--fix", "--quiet"]) == 0
+    after = REGION.format("  # noqa: E501  # capturelint: ignore[CG101] why") + "x = 1\n"
+    assert (tmp_path / "a.py").read_text(encoding="utf-8") == HEAD + after

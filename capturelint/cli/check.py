@@ -114,6 +114,8 @@ def command(
         paths, contents = given_paths(paths, stdin_filename)
         if add_ignore is not None:
             check_reason(add_ignore, alone=not (contents or update_baseline or diff))
+        if diff and update_baseline:
+            raise UsageError("--diff writes nothing: it does not go with --update-baseline")
         if contents and (verify_on_gpu or verify_if_possible):
             raise UsageError("what comes from stdin cannot be verified: the verifier imports files")
         if contents and diff_base is not None:

@@ -83,7 +83,7 @@ jobs_option = click.option(
     "-j",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Use N processes.  [default: as many as there are cores]",
+    help="Use up to N processes; more than two are of no use.  [default: as many as there are cores]",
 )
 
 
