@@ -41,11 +41,14 @@ def find(life: Life, moments: Moments) -> Iterator[Around]:
     if not life.is_block:
         return
     spelled, inputs = _spelled(life), _inputs(life)
+    attributes = {place for place in inputs if isinstance(place.owner, ClassInfo)}
     yield from looked_up.find(life, moments, inputs)
     for place in sorted(inputs, key=lambda each: (each.owner.name, each.name))[:_MAX_PLACES]:
         kept = isinstance(place.owner, ClassInfo)
+        # a name in a function that gets a kept input anew is no other tensor: `slots = self.tables.fill(n)`
+        read = spelled | {place} if kept else spelled | {place} | attributes
         for each in _bindings(life, place):
-            if each.function in life.entered or not _puts_another(life, spelled | {place}, place, each):
+            if each.function in life.entered or not _puts_another(life, read, place, each):
                 continue
             if kept and is_harmless(life, each.function, each.module, each.statement, each.target):
                 continue
@@ -167,7 +170,7 @@ def _that_share(place: Place) -> Iterator[FunctionInfo]:
                 yield info
 
 
-def _puts_another(life: Life, spelled: set[Place], place: Place, each: Binding) -> bool:
+def _puts_another(life: Life, read: set[Place], place: Place, each: Binding) -> bool:
     """Whether what is bound is a tensor, and not one that the graph reads anyway."""
     value = life.engine.evaluate_in(life.engine.scope_of(each.function, each.module), each.value)
     found = list(options(value))
@@ -178,7 +181,7 @@ def _puts_another(life: Life, spelled: set[Place], place: Place, each: Binding) 
         return False
     if not found or not tensors or _fed_otherwise(life, place, each):
         return False
-    return spelled.isdisjoint(life.origins.same(each.function, each.module, each.value).places)
+    return read.isdisjoint(life.origins.same(each.function, each.module, each.value).places)
 
 
 def _calls_tensor_method(engine: Engine, node: ast.expr) -> bool:

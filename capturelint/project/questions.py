@@ -22,6 +22,8 @@ WORD, TEXT, STORE, BYTES, ANY_CASE, SOME, DERIVE = "word", "text", "store", "byt
 #: found by its first word, as fast as a substring; whether that begins its line is looked at afterwards
 _CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*\(([^()]*)\)")
 CLASS_WORD = b"class"
+#: what a word goes on with
+_INSIDE = frozenset(bytes((each,)) for each in range(128) if chr(each).isalnum() or each == 95)
 
 
 def reply(question: Question, data: bytes) -> Reply:
@@ -32,7 +34,13 @@ def reply(question: Question, data: bytes) -> Reply:
 def mentions_word(data: bytes, name: str) -> bool:
     """Whether an identifier occurs; within a longer one it does not."""
     word = name.encode()
-    return word in data and _word_pattern(word).search(data) is not None
+    at = data.find(word)
+    while at >= 0:
+        end = at + len(word)
+        if data[at - 1 : at] not in _INSIDE and data[end : end + 1] not in _INSIDE:
+            return True
+        at = data.find(word, at + 1)
+    return False
 
 
 def mentions_text(data: bytes, name: str, text: str) -> bool:
@@ -64,11 +72,6 @@ def storing_pattern(attribute: str) -> re.Pattern[bytes]:
     return re.compile(
         rb"\." + re.escape(attribute.encode()) + rb"\s*(?:[,:)\]\[]|=(?!=)|[-+*/@|&^%]=|//=|\*\*=|<<=|>>=)"
     )
-
-
-@lru_cache(maxsize=4096)
-def _word_pattern(word: bytes) -> re.Pattern[bytes]:
-    return re.compile(rb"(?<![0-9A-Za-z_])" + re.escape(word) + rb"(?![0-9A-Za-z_])")
 
 
 def _classes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
