@@ -128,7 +128,7 @@ def test_what_overlaps_is_done_in_the_next_round(tmp_path: Path, monkeypatch: py
         "    y = x * 2\n    y[torch.zeros(3, dtype=torch.long).to(x.device)] = 3\n    return y\n"
     )
     after, left = fixed_text(tmp_path, text)
-    assert "y.index_fill_(0, torch.zeros(3, dtype=torch.long, device=x.device).long(), 3)" in after
+    assert "y.index_fill_(0, torch.zeros(3, dtype=torch.long, device=x.device), 3)" in after
     assert left.findings == ()
 
 

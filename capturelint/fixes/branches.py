@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from capturelint.fixes.code import argument, code, receiver
@@ -19,8 +21,10 @@ def fix(place: Place) -> Fix | None:
     if not isinstance(node, cst.BaseExpression):
         return None
     tensor = place.tensor(node)
+    if isinstance(node, cst.Comparison) and len(node.comparisons) > 1:
+        return None  # Python joins them, by what each is
     text = code(node) if place.facts.is_boolean(node) or isinstance(node, cst.Comparison) else f"{receiver(node)} != 0"
-    return decided(place, node, text, exact=tensor is not None and tensor.rank == 0)
+    return decided(place, node, text, exact=tensor is not None and tensor.rank == 0 and _is_tensor_for_all(place, node))
 
 
 def decided(place: Place, test: cst.BaseExpression, condition: str, *, exact: bool) -> Fix | None:
@@ -128,6 +132,33 @@ class _Branch:
             if name in _ELEMENTWISE and callee == f"torch.{name}" and len(node.args) == 1:
                 return self._base(node.args[0].value)
         return None
+
+
+def _is_tensor_for_all(place: Place, node: cst.BaseExpression) -> bool:
+    """Whether a condition is a tensor whoever calls the function, and not a flag of Python's for some of them."""
+    if isinstance(node, cst.Name):
+        holder = place.around(node, cst.FunctionDef)
+        given = _parameter(holder, node.value) if isinstance(holder, cst.FunctionDef) else None
+        if given is None or any("capture_region" in code(each.decorator) for each in _decorators(holder)):
+            return True
+        return given.annotation is not None and code(given.annotation.annotation).rpartition(".")[2] == "Tensor"
+    if isinstance(node, cst.Comparison):
+        return any(_is_tensor_for_all(place, each) for each in (node.left, node.comparisons[0].comparator))
+    if isinstance(node, cst.BinaryOperation):
+        return any(_is_tensor_for_all(place, each) for each in (node.left, node.right))
+    if isinstance(node, cst.UnaryOperation):
+        return _is_tensor_for_all(place, node.expression)
+    return isinstance(node, (cst.Call, cst.Subscript))
+
+
+def _parameter(holder: cst.FunctionDef, name: str) -> cst.Param | None:
+    params = holder.params
+    every = (*params.posonly_params, *params.params, *params.kwonly_params)
+    return next((each for each in every if each.name.value == name), None)
+
+
+def _decorators(holder: cst.CSTNode | None) -> Sequence[cst.Decorator]:
+    return holder.decorators if isinstance(holder, cst.FunctionDef) else ()
 
 
 def _is_pure(node: cst.CSTNode) -> bool:

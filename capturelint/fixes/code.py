@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from capturelint.model import Edit, Span
+from capturelint.model import Edit, Fix, Span
 from capturelint.project.module import ImportedName, Module
 
 _EMPTY = cst.Module(body=[])
@@ -59,6 +59,13 @@ def text_at(module: Module, span: Span) -> str:
     lines[-1] = lines[-1][: span.end_column - 1]
     lines[0] = lines[0][span.column - 1 :]
     return "\n".join(lines)
+
+
+def loses_comment(module: Module, fix: Fix) -> bool:
+    """Whether a comment stands in what is taken out, and in nothing that is put in."""
+    before = "".join(text_at(module, edit.span) for edit in fix.edits)
+    after = "".join(edit.text for edit in fix.edits)
+    return before.count("#") > after.count("#")
 
 
 def _after(span: Span, text: str) -> tuple[int, int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 import libcst as cst
@@ -33,10 +34,9 @@ def hoisted(place: Place, node: cst.Call) -> Fix | None:
         return None
     if not _lasts(place, recording) or not _only_read(place, recording, name.value, assignment):
         return None
-    bound = {each.target.value for each in _all(recording, cst.AssignTarget) if isinstance(each.target, cst.Name)}
     used = {each.value for argument in node.args[1:] for each in _all(argument.value, cst.Name)}
     here, above = place.facts.span(assignment), place.facts.span(recording)
-    if used & bound or here.line != here.end_line:
+    if used & _bound(place, recording) or here.line != here.end_line or not _is_same_anywhere(node.args[1:]):
         return None
     text = place.module.line_text(here.line).strip()
     indent = place.module.line_text(above.line)[: above.column - 1]
@@ -45,6 +45,26 @@ def hoisted(place: Place, node: cst.Call) -> Fix | None:
         Edit(Span(here.line, 1, here.line + 1, 1), ""),
     )
     return Fix(Applicability.SAFE, _HOIST, edits)
+
+
+def _bound(place: Place, recording: cst.With) -> set[str]:
+    """The names to which the block, or its header, gives another value or attribute."""
+    span, found = place.facts.span(recording), set()
+    for node in ast.walk(place.module.tree):
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
+            target: ast.expr = node
+            while isinstance(target, (ast.Attribute, ast.Subscript)):
+                target = target.value
+            if isinstance(target, ast.Name) and span.line <= node.lineno <= span.end_line:
+                found.add(target.id)
+    return found
+
+
+def _is_same_anywhere(rest: Sequence[cst.Arg]) -> bool:
+    """Whether a device is named, so that no context says which, and nothing is called to tell it."""
+    named = any(each.keyword is not None and each.keyword.value == "device" for each in rest)
+    calls = [call for each in rest for call in _all(each.value, cst.Call)]
+    return named and all(code(call.func).rpartition(".")[2] == "device" for call in calls)
 
 
 def _is_literal(node: cst.BaseExpression) -> bool:
@@ -90,16 +110,22 @@ def _only_read(place: Place, recording: cst.With, name: str, assignment: cst.Ass
         if isinstance(parent, cst.Attribute) and parent.attr is each:
             continue
         if isinstance(parent, cst.Attribute):
-            if parent.attr.value.endswith("_") or not isinstance(place.parent(parent), cst.Call):
+            call = place.parent(parent)
+            if not isinstance(call, cst.Call) or not _gives_another(place, call):
                 return False
         elif isinstance(parent, cst.Arg):
             call = place.parent(parent)
-            called = place.callee(call) if isinstance(call, cst.Call) else None
-            if called is None or not called.startswith("torch.") or called.endswith("_") or parent.keyword is not None:
+            if not isinstance(call, cst.Call) or not _gives_another(place, call) or parent.keyword is not None:
                 return False
         elif not isinstance(parent, (cst.BinaryOperation, cst.Comparison)):
             return False
     return True
+
+
+def _gives_another(place: Place, call: cst.Call) -> bool:
+    """Whether a call gives a tensor of its own: what is done to a view is done to the constant."""
+    spec = place.computes(call)
+    return spec is not None and not spec.view
 
 
 def _words(text: str, name: str) -> list[str]:

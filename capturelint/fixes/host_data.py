@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -10,6 +9,7 @@ import libcst as cst
 
 from capturelint.fixes.code import argument, bare, code, receiver
 from capturelint.fixes.hoisting import hoisted
+from capturelint.fixes.index_dtypes import index_dtype
 from capturelint.fixes.keywords import keyword_set
 from capturelint.fixes.place import Place, number, sole_index
 from capturelint.model import Fix
@@ -21,11 +21,20 @@ _STACK = "pick the rows one by one"
 _CONSTRUCTORS = frozenset(("torch.tensor", "torch.as_tensor", "torch.asarray"))
 #: factories whose elements are the same on every device
 _FACTORIES = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.full", "torch.arange", "torch.eye"))
+#: dtypes that `arange` makes
+_STEPPED = frozenset(
+    (
+        *("int8", "int16", "short", "int32", "int", "int64", "long", "uint8"),
+        *("float16", "half", "bfloat16", "float32", "float", "float64", "double"),
+    )
+)
 _PLAIN = frozenset(("device", "dtype", "requires_grad"))
 #: a float32 holds it; what is larger is refused by some of these functions and made infinite by others
 _LARGEST = 3e38
+_LARGEST_STEP = 2**24
+#: a float16 holds it; an assignment makes what is larger infinite, and `index_fill_` and `fill_` refuse it
+_LARGEST_WRITTEN = 65504
 _MOST_ROWS = 8
-_LONG = frozenset(("long", "argmax", "argmin", "argsort"))
 
 
 def fix(place: Place) -> Fix | None:
@@ -62,13 +71,20 @@ def _constructed(place: Place, node: cst.Call) -> Fix | None:
         sizes, value = filled
         return place.fix(_FILL, node, _called(place.detached(node), function, _tuple(sizes), value), safe=True)
     steps = _steps(data.value)
-    if steps is not None and not is_method:
+    if steps is not None and not is_method and _takes_steps(rest):
         arange = function.with_changes(attr=cst.Name("arange"))
         return place.fix(_MAKE, node, _called(place.detached(node), arange, *map(str, steps)), safe=True)
     if place.is_host(data.value) and not isinstance(data.value, (cst.List, cst.Tuple)):
         text = _called(place.detached(node), function, "()", argument(data.value))
         return place.fix(_FILL, node, text, safe=place.is_python_number(data.value))
     return hoisted(place, node) if not is_method else None
+
+
+def _takes_steps(rest: Sequence[cst.Arg]) -> bool:
+    """Whether `arange` makes numbers of the dtype that is wanted: of bool, complex and some small ones it does not."""
+    dtype = next((each.value for each in rest if each.keyword is not None and each.keyword.value == "dtype"), None)
+    name = dtype.attr.value if isinstance(dtype, cst.Attribute) else ""
+    return dtype is None or (isinstance(dtype, cst.Name) and dtype.value in ("int", "float")) or name in _STEPPED
 
 
 def _called(node: cst.Call, function: cst.BaseExpression, *given: str) -> str:
@@ -106,6 +122,8 @@ def _steps(node: cst.BaseExpression) -> tuple[int, ...] | None:
     whole = [value for value in values if type(value) is int]
     if len(whole) < len(values):
         return None
+    if max(abs(whole[0]), abs(whole[-1])) > _LARGEST_STEP:
+        return None  # rounded to a float32 before they are added up
     step = whole[1] - whole[0]
     if step == 0 or any(right - left != step for left, right in pairwise(whole)):
         return None
@@ -163,7 +181,8 @@ def _written(place: Place, node: cst.Subscript) -> Fix | None:
         return None
     target = place.tensor(node.value)
     # what a number becomes in a tensor of integers is not the same in both
-    keeps = value is not None and (type(value) is int or (target is not None and target.dtype == "float"))
+    fits = value is not None and abs(value) <= _LARGEST_WRITTEN
+    keeps = fits and (type(value) is int or (target is not None and target.dtype == "float"))
     text = argument(assignment.value)
     index = sole_index(node)
     tensor = place.tensor(index) if index is not None else None
@@ -171,21 +190,14 @@ def _written(place: Place, node: cst.Subscript) -> Fix | None:
         if tensor.dtype not in ("int", None):
             return None
         rows = argument(index) if tensor.rank == 1 else f"{receiver(index)}.reshape(-1)"
-        if not _is_long(place, index):
+        dtype = index_dtype(place, index)
+        if dtype != "int64":
             rows = f"{receiver(index) if tensor.rank == 1 else rows}.long()"
         new = f"{receiver(node.value)}.index_fill_(0, {rows}, {text})"
-        return place.fix(_FILL, assignment, new, safe=keeps and tensor.dtype is not None)
+        return place.fix(_FILL, assignment, new, safe=keeps and tensor.dtype is not None and dtype is not None)
     if all(_is_fixed(each) for each in node.slice):
         return place.fix(_FILL, assignment, f"{bare(node)}.fill_({text})", safe=keeps)
     return None
-
-
-def _is_long(place: Place, index: cst.BaseExpression) -> bool:
-    """Whether an index is int64 as `index_fill_` wants it: an operator gives it so, or the region's inputs say it."""
-    if isinstance(index, cst.Name):
-        return re.search(rf"""["']{index.value}["']: *["']int64\[""", place.unit_text) is not None
-    name = index.func.attr.value if isinstance(index, cst.Call) and isinstance(index.func, cst.Attribute) else ""
-    return name in _LONG
 
 
 def _is_fixed(element: cst.SubscriptElement) -> bool:

@@ -6,11 +6,11 @@ import ast
 
 import libcst as cst
 
-from capturelint.fixes.code import code, parsed, receiver, replacement
+from capturelint.fixes.aliases import held_by_name_alone, uses
+from capturelint.fixes.code import code, parsed, receiver, replacement, torch_name
 from capturelint.fixes.layouts import same_layout
 from capturelint.model import Applicability, Edit, Fix
 from capturelint.passes.unit import characters
-from capturelint.project.definitions import walk_own
 from capturelint.project.module import Module
 from capturelint.values.facts import span_of
 
@@ -32,7 +32,8 @@ def filled(module: Module, function: ast.AST | None, statement: ast.AST, target:
     sure = (
         isinstance(target, ast.Name)
         and same_layout(module, scope, target.id, statement)
-        and not _has_other_names(scope, target.id)
+        and held_by_name_alone(scope, target.id, torch_name(module))
+        and _is_let_go(scope, statement.value)
     )
     return Fix(Applicability.SAFE if sure else Applicability.UNSAFE, _COPY, (edit,))
 
@@ -58,6 +59,11 @@ def cloned(module: Module, node: ast.expr) -> Fix | None:
     text = f"{receiver(parsed(module.text_of(node)))}.clone()"
     edit = replacement(module, characters(module, span_of(node)), text)
     return Fix(Applicability.UNSAFE, _CLONE, (edit,))
+
+
+def _is_let_go(scope: ast.AST, value: ast.expr) -> bool:
+    """Whether nothing more is done with a tensor that is given: what is written to it later would not be seen."""
+    return not isinstance(value, ast.Name) or uses(scope, value.id) == 1
 
 
 def _small_statement(text: str) -> cst.BaseSmallStatement | None:
@@ -87,29 +93,3 @@ def _rows(value: ast.expr) -> str | None:
         if bounds.upper is not None and plain:
             return ast.unparse(bounds.upper)
     return None
-
-
-def _has_other_names(scope: ast.AST, name: str) -> bool:
-    """Whether the tensor is put under another name, into a container or into an object, or is handed back."""
-    for node in walk_own(scope):
-        value = getattr(node, "value", None)
-        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Return, ast.Yield)):
-            if isinstance(value, ast.expr) and _holds(value, name):
-                return True
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in _KEEPING and any(_holds(each, name) for each in node.args):
-                return True
-    return False
-
-
-_KEEPING = frozenset(("append", "add", "insert", "extend", "put", "setdefault", "update", "appendleft"))
-
-
-def _holds(value: ast.expr, name: str) -> bool:
-    if isinstance(value, (ast.Tuple, ast.List, ast.Set)):
-        return any(_holds(each, name) for each in value.elts)
-    if isinstance(value, ast.Dict):
-        return any(_holds(each, name) for each in value.values)
-    if isinstance(value, (ast.Subscript, ast.Starred)):
-        return _holds(value.value, name)  # a slice is a view
-    return isinstance(value, ast.Name) and value.id == name

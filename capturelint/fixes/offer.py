@@ -81,6 +81,7 @@ def _built(unit: Unit, hazards: Iterable[Hazard]) -> Iterator[tuple[Hazard, Fix]
     import libcst as cst
     from libcst.metadata import MetadataWrapper, PositionProvider
 
+    from capturelint.fixes.code import loses_comment
     from capturelint.fixes.place import Place
     from capturelint.passes.unit import Facts
 
@@ -92,7 +93,7 @@ def _built(unit: Unit, hazards: Iterable[Hazard]) -> Iterator[tuple[Hazard, Fix]
         node = nodes.get(hazard.span)
         if node is not None:
             fix = builders[hazard.rule](Place(unit.module, facts, node, hazard, unit.text))
-            if fix is not None:
+            if fix is not None and not loses_comment(unit.module, fix):
                 yield hazard, fix
 
 

@@ -11,6 +11,8 @@ from capturelint.model import Applicability, Fix, Span
 from capturelint.passes.base import Hazard
 from capturelint.passes.unit import Facts
 from capturelint.project.module import Module
+from capturelint.rulebook.op_spec import OpSpec
+from capturelint.rulebook.ops import load_ops
 from capturelint.values.domain import Host, Tensor, Value, options
 
 
@@ -108,6 +110,20 @@ class Place:
         """The one function that a call calls, by its dotted name."""
         names = {name for _, fact in self.facts.calls(node) for name in fact.callees}
         return names.pop() if len(names) == 1 else None
+
+    def computes(self, node: cst.Call) -> OpSpec | None:
+        """The operator of torch that a call calls, if that changes nothing."""
+        callee = self.callee(node)
+        spec = load_ops().lookup(callee) if callee is not None and callee.startswith("torch.") else None
+        return spec if spec is not None and not (spec.mutates or spec.random or spec.name.endswith("_")) else None
+
+    def changes(self, node: cst.CSTNode) -> bool:
+        """Whether to compute an expression may change something, or give another object each time."""
+        if isinstance(node, (cst.NamedExpr, cst.Await, cst.Yield)):
+            return True
+        if isinstance(node, cst.Call) and self.computes(node) is None:
+            return True
+        return any(self.changes(each) for each in node.children)
 
     # -- fixes -------------------------------------------------------------------------------------------------------
 

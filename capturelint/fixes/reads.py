@@ -37,7 +37,9 @@ def _operand(place: Place, node: cst.Call, value: cst.BaseExpression) -> Fix | N
         return None
     whole = tensor.dtype == other.dtype == "int" and tensor.rank == 0 and bool(other.rank)
     text = receiver(value) if tensor.dtype == "int" else f"{receiver(value)}.detach()"
-    return place.fix(_KEEP, node, text, safe=whole and isinstance(parent.operator, _EXACT))
+    # what is computed after the number was read may write to the tensor
+    still = parent.right is node or not place.changes(parent.right)
+    return place.fix(_KEEP, node, text, safe=whole and isinstance(parent.operator, _EXACT) and still)
 
 
 def _argument(place: Place, node: cst.Call, value: cst.BaseExpression) -> Fix | None:

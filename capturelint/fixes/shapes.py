@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from capturelint.fixes.code import argument, bare, code, receiver
+from capturelint.fixes.index_dtypes import index_dtype
 from capturelint.fixes.keywords import keyword_set
 from capturelint.fixes.place import Place, number, sole_index
 from capturelint.model import Fix
@@ -35,6 +36,8 @@ def _mask_written(place: Place, node: cst.Subscript) -> Fix | None:
     if mask is None or place.torch is None:
         return None
     target = receiver(node.value)
+    if place.changes(node.value) or place.changes(mask):
+        return None  # they would be computed more than once
     alike = _same_rank(place, node.value, mask)
     step = place.parent(node)
     if isinstance(step, cst.AugAssign) and step.target is node and isinstance(step.operator, _STEPS):
@@ -95,11 +98,11 @@ def _row(place: Place, node: cst.Subscript) -> Fix | None:
     tensor = place.tensor(index) if index is not None else None
     if index is None or tensor is None or tensor.rank != 0 or tensor.dtype not in ("int", None):
         return None
-    known = tensor.dtype is not None
+    known = tensor.dtype is not None and index_dtype(place, index) is not None
     picked = f"{receiver(node.value)}[{receiver(index)}.reshape(1)]"
     assignment = place.assigned()
     if assignment is not None:
-        if place.tensor(assignment.value) is None:
+        if place.tensor(assignment.value) is None or place.changes(node.value):
             return None
         # a row takes any dtype, what is written by a tensor's elements has to have the right one
         value = f"{receiver(assignment.value)}.to({receiver(node.value)}.dtype)"
