@@ -30,6 +30,7 @@ from capturelint.lifecycle.wrapped import WrappedCallables
 from capturelint.model import Confidence, Diagnostic, Finding
 from capturelint.passes.run import UnitHazards, run_passes, units_of
 from capturelint.project.project import Learnt
+from capturelint.project.questions import mentions_word
 from capturelint.reach import Reach, reach_all
 from capturelint.regions.declaration import Declaration
 from capturelint.regions.enter import enter
@@ -101,18 +102,18 @@ def analyse(subject: Subject, watch: Stopwatch) -> Analysis:
             region for declaration in declarations if (region := _guarded(enter, engine, declaration, project=project))
         ]
     with watch.stage("reach"):
-        reaches = _relevant(reach_all(engine, entered), subject.chosen)
+        everywhere = reach_all(engine, entered)
+        reaches = _relevant(everywhere, subject.chosen)
+        beside = [*reaches, *_spoken_of(everywhere, reaches, subject)]
         engine.settle()
-        reached = dict.fromkeys(context for reach in reaches for context in reach.steps)
-    forks = len(reached) > _FEW_CONTEXTS and aside.can_fork()
+    forks = sum(len(reach.steps) for reach in beside) > _FEW_CONTEXTS and aside.can_fork()
 
     def code() -> _Part:
-        return _code(subject, engine, reaches, reached, Stopwatch(str if forks else watch.progress))
+        return _code(subject, engine, reaches, beside, Stopwatch(str if forks else watch.progress))
 
     def graphs() -> Made:
         with watch.stage("lifecycle"):
-            lives = life.lives(engine, reaches)
-            return _made_around(subject, rules.find(lives, reaches, subject.codes))
+            return _made_around(subject, rules.find(life.lives(engine, beside), beside, subject.codes))
 
     if forks:
         part, replayed = aside.both(code, graphs, at_once=(options.jobs or aside.cores()) > 1)
@@ -125,10 +126,9 @@ def analyse(subject: Subject, watch: Stopwatch) -> Analysis:
     return Analysis(engine, declarations, reaches, found, hidden)
 
 
-def _code(
-    subject: Subject, engine: Engine, reaches: list[Reach], reached: dict[Context, None], watch: Stopwatch
-) -> _Part:
+def _code(subject: Subject, engine: Engine, reaches: list[Reach], beside: list[Reach], watch: Stopwatch) -> _Part:
     """What captured code does itself, and how captures are set up."""
+    reached = dict.fromkeys(context for reach in reaches for context in reach.steps)
     options, project = subject.options, subject.project
     paths = {file.path for file in subject.chosen}
     with watch.stage("passes"):
@@ -139,13 +139,15 @@ def _code(
             each for each in _along_ways(engine, reaches, reached, project) if each.unit.module.file.path in paths
         )
     with watch.stage("setup"):
-        around = _around(engine, reaches, options.config)
+        around = _around(engine, beside, options.config)
     inside = findings.made_inside(subject.rulebook, subject.codes, hazards, reaches, options.min_confidence)
     inside = _with_fixes(inside, hazards, [each.unit.module for each in hazards], project)
     return _Part(inside, _made_around(subject, around), project.learnt(), watch.seconds)
 
 
 def _made_around(subject: Subject, around: list[Around]) -> Made:
+    paths = {file.path for file in subject.chosen}
+    around = [each for each in around if each.module.file.path in paths]
     made = findings.made_around(subject.rulebook, subject.codes, around, subject.options.min_confidence)
     return _with_fixes(made, [], [each.module for each in around], subject.project)
 
@@ -219,6 +221,29 @@ def _relevant(reaches: list[Reach], chosen: Sequence[SourceFile]) -> list[Reach]
         if reach.entered.declaration.module.file.path in paths
         or any(context.module.file.path in paths for context in reach.steps)
     ]
+
+
+def _spoken_of(reaches: list[Reach], relevant: list[Reach], subject: Subject) -> list[Reach]:
+    """Other regions whose graphs the chosen files may replay: they name the class, function or module that captures."""
+    if len(relevant) == len(reaches):
+        return []
+    known = {id(reach) for reach in relevant}
+    contents = [subject.project.content(file) for file in subject.chosen]
+    return [
+        reach
+        for reach in reaches
+        if id(reach) not in known and any(mentions_word(data, _called(reach)) for data in contents)
+    ]
+
+
+def _called(reach: Reach) -> str:
+    declaration = reach.entered.declaration
+    holder = declaration.holder
+    while holder is not None and holder.owner is None and holder.parent is not None:
+        holder = holder.parent
+    if holder is None:
+        return declaration.module.name.rpartition(".")[2]
+    return holder.owner.name if holder.owner is not None else holder.name
 
 
 _T = TypeVar("_T")
