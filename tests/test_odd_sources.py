@@ -162,3 +162,8 @@ def test_what_is_wrong_in_any_python_is_not_called_newer(check: Check, source: s
     assert newer_version(source, (3, 10)) in (None, (3, 12) if source.startswith("x = f") else None)
     (diagnostic,) = check(source.encode()).diagnostics
     assert "syntax of Python" not in message_of(diagnostic)
+
+
+def test_brackets_that_no_python_nests_so_deeply_are_an_error(check: Check) -> None:
+    (diagnostic,) = check(b"x = " + b"(" * 3000 + b")" * 3000 + b"\n").diagnostics
+    assert message_of(diagnostic).startswith("too many nested parentheses")

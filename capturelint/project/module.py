@@ -17,6 +17,8 @@ from capturelint.project.uses import Uses, find_uses
 from capturelint.source.decoding import decode
 from capturelint.source.files import SourceFile
 
+_TOO_DEEP = "too many nested parentheses"
+
 
 @dataclass(frozen=True, slots=True)
 class ImportedName:
@@ -128,7 +130,9 @@ def parse_source(file: SourceFile, data: bytes) -> tuple[str, ast.Module]:
             warnings.simplefilter("ignore")
             return source, ast.parse(source)
     except SyntaxError as error:
-        raise SourceError(file.display, error.lineno or 1, f"{error.msg}{_if_newer(source)}") from None
+        # what no version takes is kept from LibCST's parser, which such nesting crashes
+        newer = "" if error.msg.startswith(_TOO_DEEP) else _if_newer(source)
+        raise SourceError(file.display, error.lineno or 1, f"{error.msg}{newer}") from None
     except (RecursionError, MemoryError):
         raise SourceError(file.display, 1, "nested too deeply to parse") from None
 
