@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capturelint.findings import Around
-from capturelint.lifecycle import read_elsewhere, story
+from capturelint.lifecycle import other_graphs, read_elsewhere, story
 from capturelint.lifecycle.life import Life, Replay
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.order import Order
@@ -131,8 +131,18 @@ class _Keeping:
             part for part in parts
             if isinstance(base := self.outputs.base(part), ast.Call) and self.outputs.call_gives(base)
         ]  # fmt: skip
-        if len(calls) > 1:
+        if len(calls) > 1 and self._may_be_one(calls):
             yield Kept(function, module, calls[0], node, "read after the next replay")
+
+    def _may_be_one(self, parts: list[ast.expr]) -> bool:
+        """Whether two of several replays may be of one graph."""
+        replays = [self.outputs.replay_of(self.outputs.base(part)) for part in parts]
+        known = [each for each in replays if each is not None]
+        return any(
+            not other_graphs.are_different(self.life, first, second)
+            for index, first in enumerate(known)
+            for second in known[index + 1 :]
+        )
 
     def _read_later(
         self, function: FunctionInfo | None, module: Module, order: Order, replays: list[Replay], node: ast.Assign
@@ -157,11 +167,14 @@ class _Keeping:
             each for each in walk_own(root)
             if any(isinstance(part, ast.Name) and part.id == target.id for part in store_targets(each))
         ]  # fmt: skip
+        source = next((each for each in replays if contains(node, each.call)), None)
         for replay in replays:
             if contains(node, replay.call) or not order.may_follow(node, replay.call):
                 continue
+            if source is not None and other_graphs.are_different(self.life, source, replay):
+                continue
             for use in uses:
-                if self._still_held(function, module, order, node, replay.call, use, bindings):
+                if self._still_held(function, module, order, node, replay, use, bindings):
                     yield Kept(function, module, held[0], use, f"`{target.id}` is read after the next replay")
                     return
 
@@ -170,10 +183,11 @@ class _Keeping:
         return any(contains(node, each.call) or order.follows_directly(each.call, node) for each in replays)
 
     def _still_held(
-        self, function: FunctionInfo | None, module: Module, order: Order, node: ast.Assign, replay: ast.AST,
+        self, function: FunctionInfo | None, module: Module, order: Order, node: ast.Assign, between: Replay,
         use: ast.Name, bindings: list[ast.AST],
     ) -> bool:  # fmt: skip
         """Whether the use may see what ``node`` bound, with the replay in between."""
+        replay = between.call
         if order.follows_directly(node, replay) and order.follows_directly(replay, use):
             return not any(
                 each is not node
@@ -187,6 +201,8 @@ class _Keeping:
             return False
         if any(contains(loop, each) for each in self.moments.captures(function, module)):
             return False
+        if other_graphs.take_turns(order, between, loop):
+            return False  # the next turn's replay writes over another output
         # in the next turn: first the replay, then the use, and only then the name is bound anew
         return order.follows_directly(replay, use) and order.follows_directly(use, node) and not any(
             order.follows_directly(each, use) and order.common_loop(each, use) is loop for each in bindings
