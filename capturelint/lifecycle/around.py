@@ -20,10 +20,13 @@ from capturelint.project.module import Module
 from capturelint.reach import Reach
 from capturelint.regions.declaration import Declaration
 from capturelint.values.changing import constructs
+from capturelint.values.domain import Function, options
 from capturelint.values.engine import Engine
 from capturelint.values.facts import NodeSpan, span_of
 
 _MAX_CALLERS = 4
+#: how far the helpers of a function are asked whether they throw the graph away
+_MAX_HELPERS = 2
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -52,26 +55,28 @@ class Surroundings:
             return True
         return function in self.capturing and not replays(function)
 
-    def drops_graph(self, function: FunctionInfo) -> bool:
-        """``self.graph = None``, ``self.captured = False``: who throws the graph away has it captured anew."""
+    def drops_graph(self, function: FunctionInfo, depth: int = 0) -> bool:
+        """``self.graph = None``, ``self.captured = False``: who throws the graph away has it captured anew.
+
+        A helper may do so: ``self.invalidate()``.
+        """
         if replays(function):
             return False
-        for node in walk_own(function.node):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr in ("clear", "reset")
-            ):
-                if _speaks_of_graphs(node.func.value):
-                    return True
-            value = getattr(node, "value", None)
-            empty = isinstance(value, ast.Constant) and not value.value
-            if empty or (isinstance(value, (ast.Dict, ast.List)) and not ast.dump(value).count("Constant")):
-                if any(_speaks_of_graphs(target) for target in store_targets(node)):
-                    return True
-            if isinstance(node, ast.Delete) and any(_speaks_of_graphs(target) for target in node.targets):
-                return True
-        return False
+        nodes = list(walk_own(function.node))
+        return any(_drops_graph(node) for node in nodes) or (
+            depth < _MAX_HELPERS and any(self.drops_graph(each, depth + 1) for each in self._helpers(function, nodes))
+        )
+
+    def _helpers(self, function: FunctionInfo, nodes: list[ast.AST]) -> Iterator[FunctionInfo]:
+        """The methods that a function calls as statements of their own, which need no conditions to run."""
+        always = {id(each) for each in getattr(function.node, "body", ())}
+        scope = self.engine.scope_of(function, function.module)
+        for node in nodes:
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and id(node) in always:
+                if isinstance(node.value.func, (ast.Name, ast.Attribute)):
+                    for option in options(self.engine.evaluate_in(scope, node.value.func)):
+                        if isinstance(option, Function) and option.info is not function:
+                            yield option.info
 
     def read_by_replay(self, name: str) -> bool:
         """Whether code that replays reads ``something.name``."""
@@ -248,6 +253,18 @@ def _records(function: FunctionInfo) -> bool:
         and any(last_name(item.context_expr) == "graph" for item in node.items)
         for node in walk_own(function.node)
     )
+
+
+def _drops_graph(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("clear", "reset"):
+        return _speaks_of_graphs(node.func.value)
+    if isinstance(node, ast.Delete):
+        return any(_speaks_of_graphs(target) for target in node.targets)
+    value = getattr(node, "value", None)
+    empty = isinstance(value, ast.Constant) and not value.value
+    if empty or (isinstance(value, (ast.Dict, ast.List)) and not ast.dump(value).count("Constant")):
+        return any(_speaks_of_graphs(target) for target in store_targets(node))
+    return False
 
 
 def replays(function: FunctionInfo) -> bool:
