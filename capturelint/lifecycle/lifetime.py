@@ -19,12 +19,14 @@ from capturelint.model import Confidence, Related
 from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
 from capturelint.project.module import Module
 from capturelint.values.call_sites import CallSite
-from capturelint.values.domain import Device, Tensor, options
+from capturelint.values.domain import Device, Function, Tensor, options
 from capturelint.values.effects import deep_confidence
 from capturelint.values.engine import Engine
 from capturelint.values.lazy import LazyScope
 
 _KEEPING = frozenset(("append", "add", "insert", "extend", "put", "update", "setdefault", "setattr", "register_buffer"))
+#: how far functions are followed that get an object
+_MAX_DEPTH = 3
 _HELP = "keep it for as long as the graph lives: in an attribute, or returned together with the graph"
 
 
@@ -170,16 +172,21 @@ def _made_by(life: Life, holder: FunctionInfo, name: str) -> ast.expr | None:
     return values[0] if values and all(makes_anew(each) for each in values) else None
 
 
-def is_kept(life: Life, function: FunctionInfo, name: str) -> bool:
-    """Returned, stored, closed over, or given to something that may hold it."""
+def is_kept(
+    life: Life, function: FunctionInfo, name: str, captured: frozenset[str] | None = None, depth: int = 0
+) -> bool:
+    """Returned, stored, closed over by what is kept itself, or given to something that may hold it."""
 
     def speaks(node: ast.AST | None) -> bool:
         return node is not None and any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node))
 
-    captured = _captured_calls(life)
+    captured = _captured_calls(life) if captured is None else captured
     for node in walk_own(function.node):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)) and speaks(node):
-            return True
+            if not isinstance(node, ast.FunctionDef) or node.decorator_list or depth >= _MAX_DEPTH:
+                return True
+            if is_kept(life, function, node.name, captured, depth + 1):
+                return True
         if isinstance(node, (ast.Return, ast.Yield, ast.YieldFrom)) and speaks(node.value):
             return True
         if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
@@ -189,18 +196,42 @@ def is_kept(life: Life, function: FunctionInfo, name: str) -> bool:
         if isinstance(node, ast.Call) and _may_hold(node, captured) and any(
             _holds(each, name) for each in (*node.args, *(keyword.value for keyword in node.keywords))
         ):  # fmt: skip
-            return True
+            if depth >= _MAX_DEPTH or not _only_uses(life, function, node, name, captured, depth):
+                return True
     return False
 
 
-def _captured_calls(life: Life) -> set[str]:
+def _only_uses(
+    life: Life, function: FunctionInfo, call: ast.Call, name: str, captured: frozenset[str], depth: int
+) -> bool:
+    """Whether a function of the project, such as one that warms up, gets the object and keeps it nowhere."""
+    callee = life.engine.evaluate_in(life.engine.scope_of(function, function.module), call.func)
+    helpers = [option.info for option in options(callee) if isinstance(option, Function)]
+    if not helpers or len(helpers) < len(options(callee)):
+        return False
+    for helper in helpers:
+        site = CallSite(function.module, function, call, bound=isinstance(call.func, ast.Attribute))
+        arguments = helper.node.args
+        given = {
+            each.arg: list(argument(helper, site, each.arg))
+            for each in (*helper.parameters(), arguments.vararg, arguments.kwarg)
+            if each is not None
+        }
+        called = frozenset(key for key, nodes in given.items() if any(ast.unparse(n) in captured for n in nodes))
+        theirs = [key for key, nodes in given.items() if any(_holds(each, name) for each in nodes)]
+        if not theirs or any(is_kept(life, helper, each, captured | called, depth + 1) for each in theirs):
+            return False
+    return True
+
+
+def _captured_calls(life: Life) -> frozenset[str]:
     """What the region's block calls: being called, these don't hold on to their arguments, as far as one can see."""
-    return {
+    return frozenset(
         ast.unparse(node.func)
         for statement in life.declaration.body or ()
         for node in (statement, *walk_own(statement))
         if isinstance(node, ast.Call)
-    }
+    )
 
 
 def _holds(value: ast.expr | None, name: str) -> bool:
@@ -218,7 +249,7 @@ def _holds(value: ast.expr | None, name: str) -> bool:
     return False
 
 
-def _may_hold(call: ast.Call, captured: set[str]) -> bool:
+def _may_hold(call: ast.Call, captured: frozenset[str]) -> bool:
     """Anything but torch's functions, a tensor's methods, and what is captured."""
     name = last_name(call.func)
     if name in _KEEPING or name[:1].isupper():
