@@ -230,7 +230,7 @@ def _load(options: CheckOptions) -> tuple[list[SourceFile], Project]:
         present=options.contents,
     )
     rest: list[SourceFile] = []
-    if [path.resolve() for path in options.paths] != [options.root.resolve()]:
+    if options.root.is_dir() and [path.resolve() for path in options.paths] != [options.root.resolve()]:
         rest = find_sources((options.root,), root=options.root, exclude=exclude, force_exclude=True)
     if options.contents:
         chosen, rest = (

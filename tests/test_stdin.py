@@ -11,6 +11,7 @@ import pytest
 from conftest import Ran, write_files
 
 from capturelint.cli.main import main
+from capturelint.source.roots import find_project_root
 
 Check = Callable[..., Ran]
 
@@ -113,3 +114,15 @@ def test_no_stdin(check: Check, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     monkeypatch.setattr("sys.stdin", None)
     assert main(["check", "-"]) == 2
     assert capsys.readouterr().err == "error: cannot read stdin: it is closed\n"
+
+
+def test_a_directory_that_is_not_there_holds_nothing_else(
+    check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyproject.toml").unlink()
+    monkeypatch.setattr("capturelint.source.roots.MARKERS", ("pyproject.toml",))
+    assert find_project_root([tmp_path / "new" / "deeper" / "b.py"]) == tmp_path / "new" / "deeper"
+    ran = check(REGION, "-", "--stdin-filename", "new/deeper/b.py")
+    assert "(1 file checked, 1 region)" in ran.out
+    (tmp_path / "pyproject.toml").write_text("")
+    assert find_project_root([tmp_path / "new" / "deeper" / "b.py"]) == tmp_path

@@ -13,8 +13,9 @@ MARKERS = ("pyproject.toml", "capturelint.toml", "setup.py", "setup.cfg", ".git"
 def find_project_root(paths: Sequence[Path]) -> Path:
     """The nearest directory at or above the paths' common one that holds a project's file.
 
-    Without such a file it is the common directory itself: nothing above it is looked at then. No path at all means the
-    working directory. Paths on different drives have nothing in common; the first one decides.
+    Without such a file it is the common directory itself: nothing above it is looked at then, not even when it is not
+    there, as with a file that only stdin stands for. No path at all means the working directory. Paths on different
+    drives have nothing in common; the first one decides.
     """
     common = _common_directory([os.path.abspath(path) for path in paths] or [os.getcwd()])
     for directory in (common, *common.parents):
@@ -39,5 +40,4 @@ def _common_directory(paths: Sequence[str]) -> Path:
         common = os.path.commonpath(paths)
     except ValueError:
         common = paths[0]
-    directories = [Path(common), *Path(common).parents]  # a file that only stdin stands for may lie in none
-    return next(directory for directory in directories if directory.is_dir())
+    return Path(common) if os.path.isdir(common) else Path(common).parent
