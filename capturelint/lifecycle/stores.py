@@ -148,7 +148,10 @@ def _fields(engine: Engine, cls: ClassInfo, name: str) -> Iterator[Store]:
 def follow_binding(binding: Binding, path: Path, follow: Callable[[ast.AST, Path], None]) -> None:
     """Hands over the expressions that a binding takes its object from."""
     node = binding.node
-    if binding.kind in ("value", "enter", "iterate"):
+    if binding.kind == "iterate" and isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        for element in node.elts:  # each in its turn: the path leads into them
+            follow(element, (*binding.path, *path))
+    elif binding.kind in ("value", "enter", "iterate"):
         follow(node, (*binding.path, *path))
     elif binding.kind == "mutate-item" and isinstance(node, ast.Assign):
         follow(node.value, path)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo, contains, dotted_name, last_name, walk_own
 from capturelint.project.module import Module
 from capturelint.values.domain import Function, Instance, Unknown, options
 
@@ -89,13 +89,24 @@ class Replays:
         names = {last_name(node.func) for node in walk_own(function.node) if isinstance(node, ast.Call)}
         return any(info.name in names and _same_part(info, function) for info in self.functions)
 
+    def _steps_beside(self, holder: FunctionInfo, call: ast.Call) -> bool:
+        """Whether each turn of a loop around a call also replays: ``sampler.set_scale(s)``, ``sampler.step(x)``."""
+        for loop in walk_own(holder.node):
+            if isinstance(loop, (ast.For, ast.AsyncFor, ast.While)) and contains(loop, call):
+                names = {last_name(node.func) for node in ast.walk(loop) if isinstance(node, ast.Call)}
+                if any(info.name in names and _same_part(info, holder) for info in self.functions):
+                    return True
+        return False
+
     def _called(self, function: FunctionInfo, depth: int) -> bool:
         callers = [
             (module, holder, call) for module, holder, call in self._calls(function) if holder not in (None, function)
         ]
         for module, holder, call in callers:
             assert holder is not None
-            if holder in self.functions and self._means(module, holder, call, function):
+            if (holder in self.functions or self._steps_beside(holder, call)) and self._means(
+                module, holder, call, function
+            ):
                 return True
         if depth > 1:
             for module, holder, call in callers:
