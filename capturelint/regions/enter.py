@@ -48,6 +48,8 @@ def enter(engine: Engine, declaration: Declaration) -> Entered:
         frame = Frame(engine, declaration.module, scope, holder, context)
         if holder is not None and holder.owner is not None and holder.parameters() and not holder.is_static:
             frame.receiver = outer.lookup(holder.parameters()[0].arg)
+        if engine.default_device_at(outer, declaration.node) is Device.DEVICE:
+            frame.default_device = Device.DEVICE
         frame.anomaly = modes.anomaly_around(engine, declaration.module, holder, declaration.node)
         eager_twin.bind(engine, declaration, outer, scope)
         execute(declaration.body, frame)

@@ -247,20 +247,20 @@ class Engine:
             frame = self._frames[scope] = self.frame_for(scope)
         outer = frame.default_device, frame.sure
         try:
-            frame.default_device, frame.sure = self._default_device(scope, node), CERTAIN
+            frame.default_device, frame.sure = self.default_device_at(scope, node), CERTAIN
             return evaluate(node, frame)
         finally:
             frame.default_device, frame.sure = outer
             self.host_depth -= 1
             self.solver.level -= step
 
-    def _default_device(self, scope: LazyScope, node: ast.expr) -> Device:
+    def default_device_at(self, scope: LazyScope, node: ast.AST) -> Device:
         """Where factories put tensors at ``node``: as a ``with torch.device(...)`` around it says, else the CPU.
 
         Models are often built under such a block that their loader opens, so a module's construction tells nothing.
         """
         for first, last, expression in scope.code.device_blocks:
-            if first < node.lineno <= last:
+            if first < getattr(node, "lineno", 0) <= last:
                 named = device_of(self.evaluate_in(scope, expression))
                 if named is not None:
                     return named.device
