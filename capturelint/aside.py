@@ -21,8 +21,8 @@ _Second = TypeVar("_Second")
 
 
 def can_fork() -> bool:
-    """On macOS forking is unsafe, and Windows has none."""
-    return sys.platform == "linux"
+    """On macOS forking is unsafe, and Windows has none; workers of a pool may have no children."""
+    return sys.platform == "linux" and not multiprocessing.current_process().daemon
 
 
 def cores() -> int:
@@ -41,7 +41,12 @@ def both(first: Callable[[], _First], second: Callable[[], _Second], *, at_once:
     process = fork.Process(target=_send, args=(sender, first), daemon=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the thread that shows progress waits for a clock
-        process.start()
+        try:
+            process.start()
+        except OSError:  # too many processes, or too little memory
+            receiver.close()
+            sender.close()
+            return first(), second()
     sender.close()
     try:
         sent = _received(receiver) if not at_once else None

@@ -59,3 +59,17 @@ def test_an_interrupt_leaves_no_process() -> None:
     with pytest.raises(KeyboardInterrupt):
         aside.both(lambda: signal.pause(), interrupted, at_once=True)
     assert multiprocessing.active_children() == []
+
+
+def test_where_no_process_can_be_made_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> int:
+        raise BlockingIOError("Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", refuse)
+    assert aside.both(lambda: 7, lambda: 8, at_once=True) == (7, 8)
+
+
+def test_workers_of_a_pool_make_none() -> None:
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply(aside.can_fork) is False
+    assert aside.can_fork()
