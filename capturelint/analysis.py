@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from capturelint import aside, findings
@@ -69,6 +70,10 @@ class Subject:
     #: region patterns by the kind that regions found by them get
     patterns: Sequence[tuple[str, tuple[str, ...]]]
 
+    @property
+    def paths(self) -> frozenset[Path]:
+        return frozenset(file.path for file in self.chosen)
+
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
@@ -103,7 +108,7 @@ def analyse(subject: Subject, watch: Stopwatch) -> Analysis:
         ]
     with watch.stage("reach"):
         everywhere = reach_all(engine, entered)
-        reaches = _relevant(everywhere, subject.chosen)
+        reaches = _relevant(everywhere, subject.paths)
         beside = [*reaches, *_spoken_of(everywhere, reaches, subject)]
         engine.settle()
     forks = sum(len(reach.steps) for reach in beside) > _FEW_CONTEXTS and aside.can_fork()
@@ -130,7 +135,7 @@ def _code(subject: Subject, engine: Engine, reaches: list[Reach], beside: list[R
     """What captured code does itself, and how captures are set up."""
     reached = dict.fromkeys(context for reach in reaches for context in reach.steps)
     options, project = subject.options, subject.project
-    paths = {file.path for file in subject.chosen}
+    paths = subject.paths
     with watch.stage("passes"):
         units = [unit for unit in units_of(reached, engine.ops) if unit.module.file.path in paths]
         hazards = [opened for unit in units if (opened := _guarded(run_passes, unit, project=project))]
@@ -146,7 +151,7 @@ def _code(subject: Subject, engine: Engine, reaches: list[Reach], beside: list[R
 
 
 def _made_around(subject: Subject, around: list[Around]) -> Made:
-    paths = {file.path for file in subject.chosen}
+    paths = subject.paths
     around = [each for each in around if each.module.file.path in paths]
     made = findings.made_around(subject.rulebook, subject.codes, around, subject.options.min_confidence)
     return _with_fixes(made, [], [each.module for each in around], subject.project)
@@ -212,9 +217,8 @@ def _engine(project: Project, config: Config, presets: Sequence[Preset]) -> Engi
     return Engine(project, load_ops(), vocabulary, config.torch_version)
 
 
-def _relevant(reaches: list[Reach], chosen: Sequence[SourceFile]) -> list[Reach]:
+def _relevant(reaches: list[Reach], paths: frozenset[Path]) -> list[Reach]:
     """Regions that are declared in the chosen files or reach into them."""
-    paths = {file.path for file in chosen}
     return [
         reach
         for reach in reaches

@@ -11,7 +11,7 @@ from capturelint.project.definitions import FunctionInfo
 from capturelint.reach import Evidence, Reach, span_text
 from capturelint.values.described import describe
 from capturelint.values.domain import Host, Read, Tensor, options
-from capturelint.values.facts import Context, NodeSpan, span_of
+from capturelint.values.facts import Context, NodeSpan, span_of, within
 
 #: how many assignments the values of local names are followed back through
 _MAX_STEPS = 6
@@ -137,7 +137,7 @@ def _hops(reach: Reach, context: Context) -> Iterator[Hop]:
 
 def _origins(context: Context, span: NodeSpan) -> Iterator[Origin]:
     """The tensors (and changing or read numbers) in a span, inner ones first, then where local names got them."""
-    inside = [each for each in context.values if _within(each, span) and _tells(context, each)]
+    inside = [each for each in context.values if within(each, span) and _tells(context, each)]
     for each in sorted(inside, key=lambda each: (each[2] - each[0], each[3] - each[1] if each[0] == each[2] else 0)):
         yield _origin(context, each)
     yield from _assigned(context, span)
@@ -148,7 +148,7 @@ def _assigned(context: Context, span: NodeSpan) -> Iterator[Origin]:
     if info is None:
         return
     seen: set[str] = set()
-    names = [node.id for node in ast.walk(info.node) if isinstance(node, ast.Name) and _within(span_of(node), span)]
+    names = [node.id for node in ast.walk(info.node) if isinstance(node, ast.Name) and within(span_of(node), span)]
     steps = 0
     while names and steps < _MAX_STEPS:
         name = names.pop(0)
@@ -156,7 +156,7 @@ def _assigned(context: Context, span: NodeSpan) -> Iterator[Origin]:
             continue
         seen.add(name)
         for value in info.assigned.get(name, ()):
-            if value.lineno > span[0] or _within(span_of(value), span) or not _tells(context, span_of(value)):
+            if value.lineno > span[0] or within(span_of(value), span) or not _tells(context, span_of(value)):
                 continue
             steps += 1
             found = _origin(context, span_of(value))
@@ -181,10 +181,6 @@ def _tells(context: Context, span: NodeSpan) -> bool:
         isinstance(option, (Tensor, Read)) or (isinstance(option, Host) and option.changing is not None)
         for option in options(context.values.get(span))
     )
-
-
-def _within(inner: NodeSpan, outer: NodeSpan) -> bool:
-    return outer[:2] <= inner[:2] and inner[2:] <= outer[2:]
 
 
 # -- branches --------------------------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def made_around(rulebook: Rulebook, codes: frozenset[str], around: Iterable[Arou
 def _sure(found: list[Finding], least: Confidence) -> Made:
     return Made(
         tuple(finding for finding in found if finding.confidence >= least),
-        frozenset((each.rule, each.path, each.span) for each in found if each.confidence < least),
+        frozenset(each.place for each in found if each.confidence < least),
     )
 
 
@@ -99,14 +99,8 @@ def build(parts: Iterable[Made]) -> tuple[list[Finding], set[Place]]:
     for part in parts:
         hidden |= part.hidden
         for finding in part.findings:
-            _add(found, finding)
+            found.setdefault(finding.place, finding)
     return list(found.values()), hidden
-
-
-def _add(found: dict[Place, Finding], finding: Finding) -> None:
-    key = (finding.rule, finding.path, finding.span)
-    if key not in found:
-        found[key] = finding
 
 
 def _finding(rule: Rule, hazard: Hazard, module: Module, reaches: list[Reach]) -> Finding | None:

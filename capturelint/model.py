@@ -176,6 +176,11 @@ class Finding:
     def sort_key(self) -> tuple[str, int, Span, str]:
         return (self.path, self.cell or 0, self.span, self.rule)
 
+    @property
+    def place(self) -> tuple[str, str, Span]:
+        """There is one finding for each."""
+        return (self.rule, self.path, self.span)
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:

@@ -49,22 +49,23 @@ def with_fixes(
     ``units`` hold the hazards in captured code, ``modules`` all code that findings may be about. ``attempt`` calls a
     function on a unit, and sees to it that a fault of ours there stays without consequence for the others.
     """
-    results = {(each.path, each.rule, each.span): each for each in found}
+    results = {each.place: each for each in found}
     open_ = {key for key, finding in results.items() if finding.fix is None}
     for each in units:
         path = each.unit.module.display
         hazards = [
-            hazard for hazard in each.hazards if hazard.rule in RULES and (path, hazard.rule, hazard.span) in open_
+            hazard for hazard in each.hazards if hazard.rule in RULES and (hazard.rule, path, hazard.span) in open_
         ]
         if hazards:
             for hazard, fix in attempt(lambda unit, hazards=hazards: list(_built(unit, hazards)), each.unit) or ():
-                results[path, hazard.rule, hazard.span] = _with(results[path, hazard.rule, hazard.span], fix)
-    if any(rule in FROM_CODE for _, rule, _ in open_):
+                key = (hazard.rule, path, hazard.span)
+                results[key] = _with(results[key], fix)
+    if any(rule in FROM_CODE for rule, _, _ in open_):
         from capturelint.fixes import around
 
         by_path = {module.display: module for module in modules}
         for key in open_:
-            path, rule, span = key
+            rule, path, span = key
             if rule in FROM_CODE and path in by_path and (fix := around.fix(by_path[path], rule, span)) is not None:
                 results[key] = _with(results[key], fix)
     return [_with(finding, finding.fix) if finding.fix is not None else finding for finding in results.values()]

@@ -23,6 +23,7 @@ from capturelint.values.changing import constructs
 from capturelint.values.devices import is_dtype
 from capturelint.values.domain import ExternalInstance, Instance, Unknown, Value, join, options
 from capturelint.values.engine import Engine
+from capturelint.values.hierarchy import is_module_object
 
 #: methods of a module that put other tensors behind its parameters
 _CASTS = frozenset(("half", "float", "double", "bfloat16", "type", "cpu", "to_empty"))
@@ -60,7 +61,7 @@ class Replacing:
     _candidates: dict[Module, list[tuple[FunctionInfo | None, ast.AST]]] = field(default_factory=dict)
 
     def find(self, life: Life, moments: Moments) -> Iterator[Around]:
-        names = {place.name for place in life.reads}
+        names = life.names_read
         done: set[tuple[FunctionInfo | None, str]] = set()
         for module in life.modules_around:
             for function, node in self._of_module(module):
@@ -97,7 +98,7 @@ def _may_replace(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and last_name(node.func) in _CALLS
 
 
-def _names_any(node: ast.AST, names: set[str]) -> bool:
+def _names_any(node: ast.AST, names: frozenset[str]) -> bool:
     """Whether a statement that binds a plain attribute speaks of one that the region reads."""
     if not isinstance(node, ast.Assign):
         return True
@@ -114,7 +115,7 @@ def _names_any(node: ast.AST, names: set[str]) -> bool:
     )
 
 
-def _is_asked_for(attribute: str, names: set[str]) -> bool:
+def _is_asked_for(attribute: str, names: frozenset[str]) -> bool:
     return attribute in names or attribute in ("data", "grad", "weight", "bias")
 
 
@@ -240,7 +241,9 @@ def _by_assignment(
         return  # the same module, with its graphs
     elif _copies_module(node.value, target):
         yield _Replacement(target, target, "`{text}` is bound to a copy", _MODULE_HELP, if_called=True)
-    elif _is_module(engine, _value(engine, function, module, node.value)) or _declared_module(function, node.value):
+    elif is_module_object(engine, _value(engine, function, module, node.value)) or _declared_module(
+        function, node.value
+    ):
         what = "`{text}` is bound to another module"
         yield _Replacement(target, target, what, _MODULE_HELP)
 
@@ -251,7 +254,7 @@ def _by_call(engine: Engine, function: FunctionInfo | None, module: Module, node
     if receiver is None:
         if name == "setattr" and len(node.args) == 3:
             value = _value(engine, function, module, node.args[2])
-            if _makes_parameter(node.args[2]) or _is_module(engine, value):
+            if _makes_parameter(node.args[2]) or is_module_object(engine, value):
                 yield _Replacement(node, node.args[0], "`{text}` puts another one in place", _MODULE_HELP)
         return
     if name == "load_state_dict" and is_true(keyword_value(node, "assign")):
@@ -263,14 +266,14 @@ def _by_call(engine: Engine, function: FunctionInfo | None, module: Module, node
         value = _value(engine, function, module, receiver)
         open_value = any(isinstance(option, Unknown) for option in options(value))
         known = join(*(option for option in options(value) if not isinstance(option, Unknown)))
-        if not _is_module(engine, known) and not all(isinstance(option, Unknown) for option in options(value)):
+        if not is_module_object(engine, known) and not all(isinstance(option, Unknown) for option in options(value)):
             return
         if name == "to" and not _casts(engine, function, module, node):
             return
         yield _Replacement(node, receiver, "`{text}` replaces the parameters", _MODULE_HELP, if_called=open_value)
     elif name == "set_" and node.args and _is_drawn(function, receiver):
         yield _Replacement(node, receiver, "`{text}` puts other memory behind the parameter", _COPY_HELP)
-    elif name == "register_parameter" and _is_module(engine, _value(engine, function, module, receiver)):
+    elif name == "register_parameter" and is_module_object(engine, _value(engine, function, module, receiver)):
         yield _Replacement(node, receiver, "`{text}` registers another tensor", _MODULE_HELP)
 
 
@@ -301,15 +304,6 @@ def _casts(engine: Engine, function: FunctionInfo | None, module: Module, node: 
 
 def _value(engine: Engine, function: FunctionInfo | None, module: Module, node: ast.expr) -> Value:
     return engine.evaluate_in(engine.scope_of(function, module), node)
-
-
-def _is_module(engine: Engine, value: Value) -> bool:
-    found = list(options(value))
-    return bool(found) and all(
-        (isinstance(option, Instance) and hierarchy.is_module(engine, option.site.cls))
-        or (isinstance(option, ExternalInstance) and option.cls in engine.ops.module_classes)
-        for option in found
-    )
 
 
 def _is_plain_tensor(engine: Engine, function: FunctionInfo | None, module: Module, node: ast.expr) -> bool:

@@ -20,7 +20,7 @@ from capturelint.reach import Reach
 from capturelint.values.changing import constructs
 from capturelint.values.domain import Instance, Tensor, options, tensors
 from capturelint.values.engine import Engine
-from capturelint.values.facts import Context, NodeSpan, span_of
+from capturelint.values.facts import Context, NodeSpan, span_of, within
 from capturelint.values.host_writes import GROWS, SHRINKS, HostWrite, reads
 from capturelint.values.writes import concerns
 
@@ -75,7 +75,7 @@ def _renewed(contexts: list[Context]) -> Iterator[str]:
     """Attributes that captured code sets anew: what it then adds to them is the same at each pass."""
     for context in contexts:
         for span, fact in context.stores.items():
-            written = any(_within(span, each) for each in context.writes)
+            written = any(within(span, each) for each in context.writes)
             if not fact.augmented and not fact.item and not written and not any(True for _ in tensors(fact.value)):
                 yield fact.attribute
         for node in context.calls:
@@ -91,10 +91,6 @@ def _balanced(contexts: list[Context]) -> set[str]:
         for write in context.writes.values():
             how.setdefault(write.name, set()).add(write.how)
     return {name for name, ways in how.items() if {GROWS, SHRINKS} <= ways}
-
-
-def _within(span: NodeSpan, outer: NodeSpan) -> bool:
-    return outer[:2] <= span[:2] and span[2:] <= outer[2:]
 
 
 def _only_at_capture(context: Context, span: NodeSpan) -> bool:

@@ -10,7 +10,7 @@ from capturelint.model import Confidence
 from capturelint.passes.base import CapturePass
 from capturelint.passes.unit import Support
 from capturelint.values.change import Cause, Source
-from capturelint.values.domain import BoundExternal, Host, Sequence, Tensor, Unknown, Value, changing_reason, options
+from capturelint.values.domain import Host, Sequence, Tensor, Value, changing_reason, options, says_nothing
 from capturelint.values.facts import Context
 
 #: a value that changes, and why
@@ -59,12 +59,7 @@ def is_number(value: Value) -> bool:
     """A host number, as far as is known: what a setter without annotations stores is unknown besides."""
     found = [option for option in options(value) if not (isinstance(option, Host) and option.is_none)]
     numbers = [option for option in found if isinstance(option, Host) and not _is_text(option)]
-    return bool(numbers) and all(option in numbers or _says_nothing(option) for option in found)
-
-
-def _says_nothing(value: Value) -> bool:
-    """Unknown, or an attribute of something unknown: ``request.temperature``."""
-    return isinstance(value, Unknown) or (isinstance(value, BoundExternal) and value.path.startswith("?."))
+    return bool(numbers) and all(option in numbers or says_nothing(option) for option in found)
 
 
 def _is_text(value: Host) -> bool:

@@ -69,7 +69,7 @@ def store(target: ast.expr, value: Value, statement: ast.stmt, frame: Frame) -> 
 
 def _store_outer(target: ast.Name, value: Value, frame: Frame) -> None:
     """A name declared ``global`` or ``nonlocal`` outlives the call, as an attribute does."""
-    scope = _scope(frame)
+    scope = executed_scope(frame)
     if frame.context is not None and target.id in scope.global_names | scope.outer_names:
         frame.context.stores[span_of(target)] = StoreFact(Unknown(), target.id, value, outer=True)
         frame.candidate(target)
@@ -97,7 +97,7 @@ def _store_attribute(target: ast.Attribute, value: Value, frame: Frame, *, augme
         frame.context.stores[span] = StoreFact(owner, target.attr, value, augmented, read)
         frame.context.candidates.add(span)
     key = narrowing.key_of(target)
-    names = _scope(frame).names
+    names = executed_scope(frame).names
     if key is not None and names is not None:
         for known in [known for known in names if known.startswith(key + ".")]:
             del names[known]
@@ -157,6 +157,7 @@ def _as_load(target: ast.expr) -> ast.expr:
     return ast.Attribute(value=target.value, attr=target.attr, ctx=ast.Load())
 
 
-def _scope(frame: Frame) -> Scope:
+def executed_scope(frame: Frame) -> Scope:
+    """The names of code that is executed, as code in regions is."""
     assert isinstance(frame.scope, Scope)
     return frame.scope

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 _MAX_STORES = 8
-_MAX_FILES = 12
 
 #: a function, None at module level, and a statement of it that writes some state
 Write = tuple[FunctionInfo, ast.AST]

@@ -254,6 +254,11 @@ def options(value: Value | None) -> tuple[Value, ...]:
     return (value,) if value is not None else ()
 
 
+def says_nothing(value: Value) -> bool:
+    """Unknown, or an attribute of something unknown: ``request.temperature``."""
+    return isinstance(value, Unknown) or (isinstance(value, BoundExternal) and value.path.startswith("?."))
+
+
 def join(*values: Value | None) -> Value:
     """The least value that covers all of ``values``; more than a handful of alternatives become unknown."""
     if len(values) == 1 and values[0] is not None and values[0].__class__ is not Union:

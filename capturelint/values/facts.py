@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 NodeSpan = tuple[int, int, int, int]
 
 
+def within(inner: NodeSpan, outer: NodeSpan) -> bool:
+    return outer[:2] <= inner[:2] and inner[2:] <= outer[2:]
+
+
 def span_of(node: ast.AST) -> NodeSpan:
     return (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from capturelint.project.definitions import ClassInfo, FunctionInfo, contains, last_name, walk_own
-from capturelint.values.domain import ClassValue, External, Value, options
+from capturelint.values.domain import ClassValue, External, ExternalInstance, Instance, Value, options
 
 if TYPE_CHECKING:
     from capturelint.values.engine import Engine
@@ -38,6 +38,16 @@ def _base_value(engine: Engine, cls: ClassInfo, base: ast.expr) -> Value:
 def is_module(engine: Engine, cls: ClassInfo) -> bool:
     """Whether the class derives from ``torch.nn.Module`` (or a third-party class that looks like one)."""
     return any(isinstance(entry, str) and is_module_name(engine, entry) for entry in engine.mro(cls))
+
+
+def is_module_object(engine: Engine, value: Value) -> bool:
+    """Whether a value is a module, of the project's or of torch's, whichever of its alternatives holds."""
+    found = options(value)
+    return bool(found) and all(
+        (isinstance(option, Instance) and is_module(engine, option.site.cls))
+        or (isinstance(option, ExternalInstance) and option.cls in engine.ops.module_classes)
+        for option in found
+    )
 
 
 def is_module_name(engine: Engine, dotted: str) -> bool:

@@ -14,7 +14,6 @@ from capturelint.values.domain import (
     MISSING,
     NONE,
     UNKNOWN,
-    BoundExternal,
     ClassValue,
     Device,
     External,
@@ -29,6 +28,7 @@ from capturelint.values.domain import (
     element_of,
     join,
     options,
+    says_nothing,
     without_none,
 )
 from capturelint.values.scope import Scope
@@ -199,12 +199,8 @@ def _of_kinds(node: ast.expr, kinds: tuple[Value, ...], holds: bool, frame: Fram
     if holds:
         found = [_of_class(kind, frame) for kind in kinds]
         if all(each is not None for each in found):
-            value = join(*(join(*found) if _says_nothing(option) else option for option in options(value)))
+            value = join(*(join(*found) if says_nothing(option) else option for option in options(value)))
     return [(key, value)]
-
-
-def _says_nothing(value: Value) -> bool:
-    return isinstance(value, Unknown) or (isinstance(value, BoundExternal) and value.path.startswith("?."))
 
 
 def _of_class(kind: Value, frame: Frame) -> Value | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from capturelint.project.module import imported_names
 from capturelint.values import assignments, memo, narrowing
+from capturelint.values.assignments import executed_scope
 from capturelint.values.domain import (
     MISSING,
     ClassValue,
@@ -21,7 +22,7 @@ from capturelint.values.domain import (
 from capturelint.values.elsewhere import branch_is_elsewhere, rest_is_elsewhere
 from capturelint.values.expressions import evaluate, evaluate_defaults, flag, items_of, truth
 from capturelint.values.frame import Frame
-from capturelint.values.scope import Scope, join_names
+from capturelint.values.scope import join_names
 
 _MAX_LOOP_ROUNDS = 2
 #: statements that are run for one context, each round of a loop anew: twenty loops in each other would be a million
@@ -30,7 +31,7 @@ _BUDGET = 50_000
 
 def execute(body: list[ast.stmt], frame: Frame) -> None:
     """Runs statements until one of them leaves."""
-    scope, sure = _scope(frame), frame.sure
+    scope, sure = executed_scope(frame), frame.sure
     for index, statement in enumerate(body):
         if scope.names is None or not _within_budget(statement, frame):
             break
@@ -64,11 +65,6 @@ def _leaves(node: ast.If) -> bool:
     return not node.orelse and isinstance(node.body[-1], (ast.Return, ast.Continue))
 
 
-def _scope(frame: Frame) -> Scope:
-    assert isinstance(frame.scope, Scope)
-    return frame.scope
-
-
 def _copy(names: dict[str, Value] | None) -> dict[str, Value] | None:
     return dict(names) if names is not None else None
 
@@ -78,7 +74,7 @@ def _expression(node: ast.Expr, frame: Frame) -> None:
 
 
 def _if(node: ast.If, frame: Frame) -> None:
-    scope = _scope(frame)
+    scope = executed_scope(frame)
     following, frame.following = frame.following, []
     known = truth(node.test, frame)
     if frame.context is not None:
@@ -128,7 +124,7 @@ def _while(node: ast.While, frame: Frame) -> None:
 
 def _loop(body: list[ast.stmt], frame: Frame, begin: Callable[[], object], *, endless: bool = False) -> None:
     """Runs a loop's body until its bindings settle; what holds after it is any number of rounds."""
-    scope = _scope(frame)
+    scope = executed_scope(frame)
     outer_breaks, outer_continues = frame.breaks, frame.continues
     frame.breaks, frame.continues = [], []
     after = _copy(scope.names)
@@ -155,13 +151,13 @@ def _loop(body: list[ast.stmt], frame: Frame, begin: Callable[[], object], *, en
 
 
 def _break(node: ast.Break, frame: Frame) -> None:
-    frame.breaks.append(_scope(frame).names)
-    _scope(frame).names = None
+    frame.breaks.append(executed_scope(frame).names)
+    executed_scope(frame).names = None
 
 
 def _continue(node: ast.Continue, frame: Frame) -> None:
-    frame.continues.append(_scope(frame).names)
-    _scope(frame).names = None
+    frame.continues.append(executed_scope(frame).names)
+    executed_scope(frame).names = None
 
 
 def _return(node: ast.Return, frame: Frame) -> None:
@@ -170,24 +166,24 @@ def _return(node: ast.Return, frame: Frame) -> None:
     value = evaluate(node.value, frame) if node.value is not None else NONE
     asked = flag(node.value, value, frame) if node.value is not None else None
     frame.returns.append(value if asked is None else Host(const=asked, kind="bool"))
-    _scope(frame).names = None
+    executed_scope(frame).names = None
 
 
 def _raise(node: ast.Raise, frame: Frame) -> None:
     # what is raised is built on the way out of the region: formatting a tensor there matters only once it is broken
-    _scope(frame).names = None
+    executed_scope(frame).names = None
 
 
 def _assert(node: ast.Assert, frame: Frame) -> None:
     known = truth(node.test, frame)
     if known is False:
-        _scope(frame).names = None
+        executed_scope(frame).names = None
         return
     narrowing.assume(node.test, True, frame)
 
 
 def _try(node: ast.Try, frame: Frame) -> None:
-    scope = _scope(frame)
+    scope = executed_scope(frame)
     before, returned = _copy(scope.names), len(frame.returns)
     execute(node.body, frame)
     after_body = scope.names
@@ -243,22 +239,22 @@ def _import(node: ast.Import | ast.ImportFrom, frame: Frame) -> None:
 
 
 def _global(node: ast.Global, frame: Frame) -> None:
-    _scope(frame).global_names.update(node.names)
+    executed_scope(frame).global_names.update(node.names)
 
 
 def _nonlocal(node: ast.Nonlocal, frame: Frame) -> None:
-    _scope(frame).outer_names.update(node.names)
+    executed_scope(frame).outer_names.update(node.names)
 
 
 def _delete(node: ast.Delete, frame: Frame) -> None:
-    names = _scope(frame).names
+    names = executed_scope(frame).names
     for target in node.targets:
         if isinstance(target, ast.Name) and names is not None:
             names.pop(target.id, None)
 
 
 def _match(node: ast.Match, frame: Frame) -> None:
-    scope = _scope(frame)
+    scope = executed_scope(frame)
     subject = evaluate(node.subject, frame)
     if device_confidence(subject) is not None:
         frame.candidate(node.subject)

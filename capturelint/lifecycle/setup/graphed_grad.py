@@ -15,7 +15,6 @@ from capturelint.lifecycle.setup.points import Point, ancestors, value_at
 from capturelint.model import Confidence
 from capturelint.project.definitions import FunctionInfo, contains, last_name, store_targets, walk_own
 from capturelint.values import hierarchy
-from capturelint.values.domain import ExternalInstance, Instance, options
 from capturelint.values.engine import Engine
 
 _SWITCHED_OFF = ("no_grad", "inference_mode")
@@ -70,15 +69,9 @@ def _backward(node: ast.AST) -> bool:
 def _computed(engine: Engine, point: Point, given: ast.expr) -> bool:
     """Whether a name is bound to what a module gives, right before."""
     values = _assigned(point, given)
-    return bool(values) and all(isinstance(each, ast.Call) and _is_module(engine, point, each.func) for each in values)
-
-
-def _is_module(engine: Engine, point: Point, node: ast.expr) -> bool:
-    found = list(options(value_at(engine, point, node)))
-    return bool(found) and all(
-        (isinstance(option, Instance) and hierarchy.is_module(engine, option.site.cls))
-        or (isinstance(option, ExternalInstance) and option.cls in engine.ops.module_classes)
-        for option in found
+    return bool(values) and all(
+        isinstance(each, ast.Call) and hierarchy.is_module_object(engine, value_at(engine, point, each.func))
+        for each in values
     )
 
 
