@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from capturelint.findings import Around
 from capturelint.lifecycle import story
@@ -17,7 +18,7 @@ from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence, Related
-from capturelint.project.definitions import FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo, last_name
 from capturelint.project.module import Module
 from capturelint.values.changing import constructs
 
@@ -48,37 +49,44 @@ def find(life: Life, moments: Moments) -> Iterator[Around]:
     if not life.is_block:
         return
     used = _Uses(life)
-    writes: list[tuple[_Write, frozenset[Input]]] = []
+    partial = list(_into_inputs(life, partial=True))
+    for write, inputs in partial:
+        if _is_whole(life, write):
+            continue
+        how = used.harm(inputs)
+        if how is None or moments.between(write.function, write.module, write.node, lasts=True) is None:
+            continue
+        # last, as functions hand over far more than they fill: where that comes from takes long to tell
+        others = chain(partial, _into_inputs(life, partial=False))
+        if not any(each.stop != write.stop and _meet(inputs, theirs) for each, theirs in others):
+            yield _report(life, write, how)
+
+
+def _into_inputs(life: Life, *, partial: bool) -> Iterator[tuple[_Write, frozenset[Input]]]:
+    """What is written into the region's inputs beside the capture: of their first rows, or of any other part."""
     for module in dict.fromkeys((life.declaration.module, *(each.module for each in life.replays))):
         for function in module.all_functions():
             if function in life.entered:
                 continue
             found = [
                 (write, inputs)
-                for write, places in _places_written(life, function, module)
+                for write, places in _places_written(life, function, module, partial)
                 if not places.isdisjoint(life.reads) and (inputs := inputs_at(life, function, module, write.buffer))
             ]
             if found and not _only_captures(life, function):
-                writes.extend(found)
-    for write, inputs in writes:
-        if write.stop is None or _is_whole(life, write):
-            continue
-        others = (each for each, theirs in writes if each.stop != write.stop and _meet(inputs, theirs))
-        if any(True for _ in others):
-            continue
-        how = used.harm(inputs)
-        if how is None or moments.between(write.function, write.module, write.node, lasts=True) is None:
-            continue
-        yield _report(life, write, how)
+                yield from found
 
 
-def _places_written(life: Life, function: FunctionInfo, module: Module) -> list[tuple[_Write, frozenset[Place]]]:
+def _places_written(
+    life: Life, function: FunctionInfo, module: Module, partial: bool
+) -> list[tuple[_Write, frozenset[Place]]]:
     """What a function writes and where that is kept, for all graphs alike."""
     return life.engine.remembered(
-        ("places written", function),
+        ("places written", function, partial),
         lambda: [
             (write, frozenset(life.origins.same(function, module, write.buffer).places))
             for write in (_writes(function, module) if not constructs(function, set()) else ())
+            if (write.stop is not None) is partial
         ],
     )
 
@@ -107,7 +115,7 @@ def _meet(ours: frozenset[Input], theirs: frozenset[Input]) -> bool:
 
 
 def _writes(function: FunctionInfo, module: Module) -> Iterator[_Write]:
-    for node in walk_own(function.node):
+    for node in function.acts:
         if isinstance(node, ast.Call):
             name = last_name(node.func)
             if isinstance(node.func, ast.Attribute) and name in _FILLING:
@@ -148,7 +156,7 @@ def _is_whole(life: Life, write: _Write) -> bool:
     functions = {write.function, *(replay.function for replay in life.replays)} - {None}
     for function in functions:
         assert function is not None
-        for node in walk_own(function.node):
+        for node in function.acts:
             key: ast.expr | None = None
             if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
                 key = node.slice
