@@ -262,13 +262,11 @@ def _by_call(engine: Engine, function: FunctionInfo | None, module: Module, node
         yield _Replacement(node, receiver, "`{text}` replaces every parameter", help)
     elif name == "zero_grad" and not _is_false(keyword_value(node, "set_to_none") or next(iter(node.args), None)):
         yield _Replacement(node, receiver, "`{text}` drops the gradients, which are made anew", _GRAD_HELP, grads=True)
-    elif name in _CASTS or name == "to":
+    elif name in _CASTS or (name == "to" and _casts(engine, function, module, node)):
         value = _value(engine, function, module, receiver)
         open_value = any(isinstance(option, Unknown) for option in options(value))
         known = join(*(option for option in options(value) if not isinstance(option, Unknown)))
         if not is_module_object(engine, known) and not all(isinstance(option, Unknown) for option in options(value)):
-            return
-        if name == "to" and not _casts(engine, function, module, node):
             return
         yield _Replacement(node, receiver, "`{text}` replaces the parameters", _MODULE_HELP, if_called=open_value)
     elif name == "set_" and node.args and _is_drawn(function, receiver):

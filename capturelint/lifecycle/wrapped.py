@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from capturelint.project.definitions import FunctionInfo, contains, last_name
 from capturelint.project.module import Module
 from capturelint.regions.compiled import last_name_of_compile, uses_graphs
-from capturelint.values.calls import arguments_of
 from capturelint.values.domain import External, Instance, ModuleValue, options
 from capturelint.values.engine import Engine
 from capturelint.values.facts import Context, span_of
+from capturelint.values.given import arguments_of
 
 GRAPHED = "make_graphed_callables"
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from capturelint.project.definitions import FunctionInfo, last_name
 from capturelint.project.module import Module
 from capturelint.regions.declaration import Declaration
-from capturelint.values.calls import arguments_of
 from capturelint.values.domain import (
     MISSING,
     BoundExternal,
@@ -22,6 +21,7 @@ from capturelint.values.domain import (
 )
 from capturelint.values.engine import Engine
 from capturelint.values.frame import Arguments
+from capturelint.values.given import arguments_of
 
 _MODES = ("reduce-overhead", "max-autotune")
 KIND = "torch.compile"

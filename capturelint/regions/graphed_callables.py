@@ -8,10 +8,10 @@ from dataclasses import replace
 from capturelint.model import Confidence
 from capturelint.project.module import Module
 from capturelint.regions.declaration import Declaration
-from capturelint.values.calls import arguments_of
 from capturelint.values.domain import Device, External, Sequence, Tensor, Value, options
 from capturelint.values.engine import Engine
 from capturelint.values.frame import Arguments
+from capturelint.values.given import arguments_of
 
 _NAME = "make_graphed_callables"
 

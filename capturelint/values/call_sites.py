@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass
 from itertools import islice
@@ -26,6 +26,7 @@ from capturelint.values.domain import (
     options,
 )
 from capturelint.values.frame import Arguments
+from capturelint.values.given import Wanted, arguments_of, wanted_arguments
 
 if TYPE_CHECKING:
     from capturelint.values.engine import Engine
@@ -97,8 +98,8 @@ def _joined_extra(engine: Engine, info: FunctionInfo) -> Value:
     engine.solver.level += _LEVEL
     try:
         found: list[Value] = []
-        for given, bound in calls_of(engine, info):
-            extra = given.positional[max(named - (1 if bound and not info.is_static else 0), 0) :]
+        for given, bound in _calls_of(engine, info, lambda bound: Wanted(max(named - _receivers(info, bound), 0))):
+            extra = given.positional[max(named - _receivers(info, bound), 0) :]
             found.append(Sequence("tuple", extra) if given.rest is None else Sequence("tuple", None, given.rest))
         return join(*found) if found else Sequence("tuple")
     finally:
@@ -117,7 +118,10 @@ def _joined_from_callers(engine: Engine, info: FunctionInfo, name: str) -> Value
     engine.parameter_depth += 1
     engine.solver.level += _LEVEL
     try:
-        found = [_passed(engine, info, name, given, bound) for given, bound in calls_of(engine, info)]
+        found = [
+            _passed(engine, info, name, given, bound)
+            for given, bound in _calls_of(engine, info, lambda bound: _wanted(info, name, bound))
+        ]
         known = [value for value in found if value is not None]
         result = join(*known) if known else _default(engine, info, name)
     finally:
@@ -127,13 +131,27 @@ def _joined_from_callers(engine: Engine, info: FunctionInfo, name: str) -> Value
 
 
 def _passed(engine: Engine, info: FunctionInfo, name: str, given: Arguments, bound: bool) -> Value | None:
-    names = [p.arg for p in [*info.node.args.posonlyargs, *info.node.args.args]]
-    offset = 1 if bound and not info.is_static else 0
-    position = names.index(name) - offset if name in names else None
+    position = _position(info, name, bound)
     value = given.get(position, name)
     if value is None and given.rest is not None and position is not None:
         return given.rest
     return value if value is not None else _default(engine, info, name)
+
+
+def _position(info: FunctionInfo, name: str, bound: bool) -> int | None:
+    """Where in a call a parameter's argument stands; None for one that is given by name alone."""
+    names = [p.arg for p in [*info.node.args.posonlyargs, *info.node.args.args]]
+    return names.index(name) - _receivers(info, bound) if name in names else None
+
+
+def _receivers(info: FunctionInfo, bound: bool) -> int:
+    """How many parameters a call does not spell out."""
+    return 1 if bound and not info.is_static else 0
+
+
+def _wanted(info: FunctionInfo, name: str, bound: bool) -> Wanted:
+    position = _position(info, name, bound)
+    return Wanted(position, position + 1, name) if position is not None else Wanted(0, 0, name)
 
 
 def _default(engine: Engine, info: FunctionInfo, name: str) -> Value | None:
@@ -163,16 +181,19 @@ class CallSite:
     partial: Partial | None = None
 
 
-def calls_of(engine: Engine, info: FunctionInfo) -> list[tuple[Arguments, bool]]:
-    """The arguments of the calls of ``info`` in the project, and whether the call binds a receiver."""
+def _calls_of(engine: Engine, info: FunctionInfo, wanted: Callable[[bool], Wanted]) -> list[tuple[Arguments, bool]]:
+    """The arguments of the calls of ``info`` in the project that are wanted, and whether the call binds a receiver.
+
+    Which those are hangs on whether it does.
+    """
     found: list[tuple[Arguments, bool]] = []
     if not _constructs(info) and not _is_object_call(info) and info.name != "<lambda>":
         found.extend((given, False) for given in _decorations(engine, info))
     for site in sites_of(engine, info):
-        scope = engine.scope_of(site.holder, site.module)
-        given = _arguments_at(engine, scope, site.call)
-        if site.partial is not None:
-            extra = site.partial
+        frame = engine.frame_for(engine.scope_of(site.holder, site.module))
+        extra = site.partial
+        given = wanted_arguments(site.call, frame, wanted(site.bound).after(len(extra.arguments) if extra else 0))
+        if extra is not None:
             given = Arguments((*extra.arguments, *given.positional), (*extra.keywords, *given.keywords))
         found.append((given, site.bound))
         _note(engine, info, site)
@@ -182,7 +203,7 @@ def calls_of(engine: Engine, info: FunctionInfo) -> list[tuple[Arguments, bool]]
 def constructions(engine: Engine, cls: ClassInfo) -> list[Arguments]:
     """The arguments of the calls in the project that make objects of ``cls``."""
     return [
-        _arguments_at(engine, engine.scope_of(site.holder, site.module), site.call)
+        arguments_of(site.call, engine.frame_for(engine.scope_of(site.holder, site.module)))
         for site in islice(_constructions(engine, cls), _MAX_SITES)
     ]
 
@@ -303,9 +324,3 @@ def _named_calls(
     others = engine.project.modules(files, max_files)
     modules.extend(module for module in others if module is not home)
     return [(module, holder, call) for module in modules for holder, call in module.calls_named(name)]
-
-
-def _arguments_at(engine: Engine, scope: LazyScope, call: ast.Call) -> Arguments:
-    from capturelint.values.calls import arguments_of
-
-    return arguments_of(call, engine.frame_for(scope))

@@ -17,19 +17,18 @@ from capturelint.values.domain import (
     Host,
     Instance,
     Launcher,
-    Mapping,
     Partial,
     Sequence,
     Tensor,
     Unknown,
     Value,
-    element_of,
     join,
     options,
 )
 from capturelint.values.expressions import evaluate
 from capturelint.values.facts import CallFact, Effect, capped
 from capturelint.values.frame import Arguments, Frame
+from capturelint.values.given import arguments_of
 from capturelint.values.sure import CERTAIN, Sure
 
 if TYPE_CHECKING:
@@ -64,42 +63,12 @@ class _Collector:
         )
 
 
-def arguments_of(node: ast.Call, frame: Frame) -> Arguments:
-    """Evaluates a call's arguments; starred ones of known length are spread."""
-    positional: list[Value] = []
-    rest: Value | None = None
-    for argument in node.args:
-        if isinstance(argument, ast.Starred):
-            value = evaluate(argument.value, frame)
-            if isinstance(value, Sequence) and value.items is not None and rest is None:
-                positional.extend(value.items)
-            else:
-                rest = join(rest, element_of(value)) if rest is not None else element_of(value)
-        elif rest is None:
-            positional.append(evaluate(argument, frame))
-        else:
-            rest = join(rest, evaluate(argument, frame))
-    keywords: list[tuple[str, Value]] = []
-    opened = False
-    for keyword in node.keywords:
-        value = evaluate(keyword.value, frame)
-        if keyword.arg is not None:
-            keywords.append((keyword.arg, value))
-            continue
-        opened = True
-        if isinstance(value, Mapping):
-            keywords.extend((key, item) for key, item in value.items if isinstance(key, str))
-            opened = not value.complete
-    return Arguments(tuple(positional), tuple(keywords), rest, opened)
-
-
 def call_expression(node: ast.Call, frame: Frame) -> Value:
     callee = evaluate(node.func, frame)
     special = special_forms.special_form(node, callee, frame)
     if special is not None:
         return special
-    given = arguments_of(node, frame)
-    return call(callee, given, node, frame)
+    return call(callee, arguments_of(node, frame), node, frame)
 
 
 def call(callee: Value, given: Arguments, node: ast.AST, frame: Frame) -> Value:

@@ -175,7 +175,7 @@ def init_arguments(engine: Engine, value: Instance, init: FunctionInfo) -> dict[
     scope = engine.function_scope(first, arguments.constructor_arguments(engine, site, first))
     for node in walk_own(first.node):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__init__":
-            from capturelint.values.calls import arguments_of
+            from capturelint.values.given import arguments_of
 
             given = arguments_of(node, engine.frame_for(scope))
             if isinstance(node.func.value, ast.Name):  # Base.__init__(self, ...)

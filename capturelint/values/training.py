@@ -123,7 +123,7 @@ def _made(engine: Engine, value: Value | None, belongs: Callable[[str], bool]) -
 
 def _given_to_base(engine: Engine, value: Instance, base: str) -> tuple[dict[str, Value], bool]:
     """What the constructors of the project's classes pass on to the third-party base class, and whether that is all."""
-    from capturelint.values.calls import arguments_of
+    from capturelint.values.given import arguments_of
     from capturelint.values.instances import init_arguments
 
     given = Arguments(value.site.arguments, tuple(value.site.keywords.items()))
