@@ -21,6 +21,8 @@ from capturelint.values.facts import Context, NodeSpan, span_of
 
 #: methods that give a view of the same memory
 _VIEWS = frozenset(("view", "reshape", "narrow", "flatten", "squeeze", "unsqueeze", "t", "transpose", "detach"))
+#: and those that change that memory too
+_PASSED_ON = _VIEWS | {"copy_", "fill_", "zero_"}
 
 
 def find(reaches: list[Reach]) -> Iterator[Around]:
@@ -152,7 +154,7 @@ class _Code:
         if isinstance(parent, ast.Attribute):
             call = self._parents.get(id(parent))
             if isinstance(call, ast.Call) and call.func is parent:
-                gives_it = parent.attr in _VIEWS or parent.attr in ("copy_", "fill_", "zero_")
+                gives_it = parent.attr in _PASSED_ON
                 return gives_it and self._is_kept(call)
             return False
         if isinstance(parent, ast.Subscript):
@@ -186,7 +188,7 @@ class _Code:
                 return True  # under another name: not followed
             if isinstance(parent, ast.Attribute):
                 call = parents.get(id(parent))
-                if not isinstance(call, ast.Call) or parent.attr not in (*_VIEWS, "copy_", "fill_", "zero_"):
+                if not isinstance(call, ast.Call) or parent.attr not in _PASSED_ON:
                     return False
                 current = call
                 continue

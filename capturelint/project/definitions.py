@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _MUTATORS = ("append", "add", "appendleft", "extend", "insert", "update", "setdefault", "append_module")
-_REGISTRARS = ("register_buffer", "register_parameter", "add_module", "register_module", "__setattr__")
+_REGISTERING = frozenset(
+    ("register_buffer", "register_parameter", "add_module", "register_module", "__setattr__", "setattr")
+)
 _ACTS = frozenset((ast.Call, ast.Expr, ast.Assign, ast.AugAssign, ast.Delete, ast.Subscript, ast.If))
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
@@ -156,7 +158,7 @@ def _bindings_of(nodes: Iterable[ast.AST], receiver: str) -> Iterator[tuple[str,
         for target in store_targets(node):
             if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == receiver:
                 yield target.attr, node
-        if isinstance(node, ast.Call) and len(node.args) >= 2 and last_name(node.func) in (*_REGISTRARS, "setattr"):
+        if isinstance(node, ast.Call) and len(node.args) >= 2 and last_name(node.func) in _REGISTERING:
             named = node.args[1] if last_name(node.func) == "setattr" else node.args[0]
             if isinstance(named, ast.Constant) and isinstance(named.value, str) and _speaks_of(node, receiver):
                 yield named.value, node

@@ -137,7 +137,7 @@ class Project:
             roots = list(self.import_roots())
             if near is not None:
                 roots = [near.file.path.parent, *roots]
-            self._resolved[key] = next(filter(None, (self._file_for(root / relative) for root in roots)), None)
+            self._resolved[key] = next((file for root in roots if (file := self._file_for(root / relative))), None)
         return self._resolved[key]
 
     def _file_for(self, stem: Path) -> Path | None:

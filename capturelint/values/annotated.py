@@ -174,7 +174,7 @@ def _instance(engine: Engine, option: Value, name: str, device: Device | None) -
             return DType()
         if path == "numpy.ndarray":
             return ExternalInstance("numpy.ndarray")
-        if path in ("torch.nn.Module", *_OPAQUE) or last in _OPAQUE:
+        if path == "torch.nn.Module" or path in _OPAQUE or last in _OPAQUE:
             return None
         if last in ("list", "dict", "tuple", "set", "List", "Dict", "Tuple"):
             return Mapping() if last in ("dict", "Dict") else Sequence(last)

@@ -409,7 +409,7 @@ def _yield_from(node: ast.YieldFrom, frame: Frame) -> Value:
 
 def _slice(node: ast.Slice, frame: Frame) -> Value:
     bounds = [evaluate(part, frame) for part in (node.lower, node.upper, node.step) if part is not None]
-    reason = next(filter(None, (changing_reason(bound) for bound in bounds)), None)
+    reason = next((reason for bound in bounds if (reason := changing_reason(bound))), None)
     return Host(kind="slice", changing=reason)
 
 
