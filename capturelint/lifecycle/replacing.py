@@ -81,8 +81,8 @@ class Replacing:
             found: list[tuple[FunctionInfo | None, ast.AST]] = []
             for function in (None, *module.all_functions()):
                 if function is None or not constructs(function, set()):
-                    root = function.node if function is not None else module.tree
-                    found.extend((function, node) for node in walk_own(root) if _may_replace(node))
+                    nodes = function.acts if function is not None else walk_own(module.tree)
+                    found.extend((function, node) for node in nodes if _may_replace(node))
             self._candidates[module] = found
         return self._candidates[module]
 

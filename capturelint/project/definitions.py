@@ -267,7 +267,7 @@ def calls_within(info: FunctionInfo) -> Iterator[ast.Call]:
 
 def contains(outer: ast.AST, inner: ast.AST) -> bool:
     """Whether a node is another one, or stands in it."""
-    return outer is inner or any(node is inner for node in ast.walk(outer))
+    return outer is inner or any(node is inner for node in walk_all(outer))
 
 
 def last_name(node: ast.expr) -> str:

@@ -54,6 +54,7 @@ class Project:
         self._parsed_elsewhere: set[Path] = set()
         self._import_roots: list[Path] | None = None
         self._resolved: dict[str, Path | None] = {}
+        self._imports: dict[tuple[Module, ImportedName], tuple[Path | None, str | None, str]] = {}
         self._subclasses: dict[str, list[ClassInfo]] = {}
         self.search = NameSearch(self.files, self.bytes_of)
 
@@ -151,6 +152,13 @@ class Project:
 
         ``file`` is None when the module is not part of the project (third-party); ``name`` is None for a module.
         """
+        key = (importer, imported)
+        found = self._imports.get(key)
+        if found is None:
+            found = self._imports[key] = self._resolve_import(imported, importer)
+        return found
+
+    def _resolve_import(self, imported: ImportedName, importer: Module) -> tuple[Path | None, str | None, str]:
         base = imported.module
         if imported.level:
             directory = importer.file.path.parent

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 
 from capturelint.source.prefilter import mentions_any
 
@@ -22,6 +21,8 @@ WORD, TEXT, STORE, BYTES, ANY_CASE, SOME, DERIVE = "word", "text", "store", "byt
 #: found by its first word, as fast as a substring; whether that begins its line is looked at afterwards
 _CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*\(([^()]*)\)")
 CLASS_WORD = b"class"
+#: what follows a target, or an item's
+_BOUND = re.compile(rb"\s*(?:[,:)\]\[]|=(?!=)|[-+*/@|&^%]=|//=|\*\*=|<<=|>>=)")
 #: what a word goes on with
 _INSIDE = frozenset(bytes((each,)) for each in range(128) if chr(each).isalnum() or each == 95)
 
@@ -49,7 +50,18 @@ def mentions_text(data: bytes, name: str, text: str) -> bool:
 
 def stores(data: bytes, attribute: str) -> bool:
     """Whether the text may bind ``something.attribute``, or an item of it."""
-    return mentions_word(data, attribute) and storing_pattern(attribute).search(data) is not None
+    return mentions_word(data, attribute) and binds(data, attribute)
+
+
+def binds(data: bytes, attribute: str) -> bool:
+    """The same of a text that is known to mention the word: each ``.attribute`` is found as fast as a substring."""
+    word = b"." + attribute.encode()
+    at = data.find(word)
+    while at >= 0:
+        if _BOUND.match(data, at + len(word)) is not None:
+            return True
+        at = data.find(word, at + 1)
+    return False
 
 
 def holds(data: bytes, *needles: str) -> bool:
@@ -65,13 +77,6 @@ def derivations(data: bytes) -> Iterator[tuple[str, str]]:
             last = part.split(b"[")[0].strip().rpartition(b".")[2]
             if last and b"=" not in part:
                 yield last.decode(errors="replace"), name.decode(errors="replace")
-
-
-@lru_cache(maxsize=4096)
-def storing_pattern(attribute: str) -> re.Pattern[bytes]:
-    return re.compile(
-        rb"\." + re.escape(attribute.encode()) + rb"\s*(?:[,:)\]\[]|=(?!=)|[-+*/@|&^%]=|//=|\*\*=|<<=|>>=)"
-    )
 
 
 def _classes(data: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -22,9 +22,9 @@ from capturelint.project.questions import (
     WORD,
     Question,
     Reply,
+    binds,
     derivations,
     mentions_word,
-    storing_pattern,
 )
 from capturelint.source.files import SourceFile
 from capturelint.source.prefilter import mentions_any
@@ -102,8 +102,7 @@ class NameSearch:
         known = self._stores.get(attribute)
         if known is not None:
             return known
-        pattern = storing_pattern(attribute)
-        storing = (file for file in self.mentioning(attribute) if pattern.search(self.content(file)))
+        storing = (file for file in self.mentioning(attribute) if binds(self.content(file), attribute))
         found = self._stores[attribute] = list(islice(storing, MOST_STORING + 1))
         return found
 

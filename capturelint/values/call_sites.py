@@ -68,12 +68,19 @@ def _is_base(engine: Engine, value: Value) -> bool:
     """An annotation with a class that does not say what its objects do, such as any optimizer: callers know better."""
     if any(training.is_base(option) for option in options(value)):
         return True
-    if isinstance(value, Instance) and any(map(training.says_any_optimizer, value.site.cls.annotations.values())):
-        return True  # a record that carries one
+    if isinstance(value, Instance) and _carries_optimizer(engine, value.site.cls):
+        return True
     return (
         isinstance(value, Instance)
         and hierarchy.is_module(engine, value.site.cls)
         and hierarchy.find_method(engine, value.site.cls, "forward") is None
+    )
+
+
+def _carries_optimizer(engine: Engine, cls: ClassInfo) -> bool:
+    """A record that has any optimizer in it."""
+    return engine.remembered(
+        ("carries an optimizer", cls), lambda: any(map(training.says_any_optimizer, cls.annotations.values()))
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import FunctionInfo, contains, dotted_name, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo, contains, dotted_name, last_name, walk_all, walk_own
 from capturelint.project.module import Module
 from capturelint.values.domain import Function, Instance, Unknown, options
 
@@ -93,7 +93,7 @@ class Replays:
         """Whether each turn of a loop around a call also replays: ``sampler.set_scale(s)``, ``sampler.step(x)``."""
         for loop in walk_own(holder.node):
             if isinstance(loop, (ast.For, ast.AsyncFor, ast.While)) and contains(loop, call):
-                names = {last_name(node.func) for node in ast.walk(loop) if isinstance(node, ast.Call)}
+                names = {last_name(node.func) for node in walk_all(loop) if isinstance(node, ast.Call)}
                 if any(info.name in names and _same_part(info, holder) for info in self.functions):
                     return True
         return False
