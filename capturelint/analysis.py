@@ -28,7 +28,7 @@ from capturelint.lifecycle import (
 )
 from capturelint.lifecycle.setup import find as setup
 from capturelint.lifecycle.wrapped import WrappedCallables
-from capturelint.model import Confidence, Diagnostic, Finding
+from capturelint.model import Confidence, Diagnostic, Finding, Hardware
 from capturelint.passes.run import UnitHazards, run_passes, units_of
 from capturelint.project.project import Learnt
 from capturelint.project.questions import mentions_word
@@ -210,11 +210,28 @@ def _engine(project: Project, config: Config, presets: Sequence[Preset]) -> Engi
         breaks=joined((), "breaks"),
         eager=joined((), "eager"),
         outside=joined((), "outside"),
-        flags={name: value for preset in presets for name, value in preset.flags.items()},
+        other_hardware=tuple(
+            pattern
+            for preset in presets
+            for hardware, on in preset.hardware.items()
+            for pattern in on.code
+            if hardware is not config.hardware
+        ),
+        flags={name: value for preset in presets for name, value in preset.flags.items()}
+        | _by_hardware(presets, config.hardware, "flags"),
         predicates={name: value for preset in presets for name, value in preset.predicates.items()}
+        | _by_hardware(presets, config.hardware, "predicates")
         | dict(words.predicates),
     )
-    return Engine(project, load_ops(), vocabulary, config.torch_version)
+    return Engine(project, load_ops(), vocabulary, config.torch_version, config.hardware)
+
+
+def _by_hardware(presets: Sequence[Preset], used: Hardware, kind: str) -> dict[str, bool]:
+    """What tells hardware apart, true where it names the one that is used."""
+    named = [
+        (name, each is used) for preset in presets for each, on in preset.hardware.items() for name in getattr(on, kind)
+    ]
+    return {name: any(value for other, value in named if other == name) for name, _ in named}
 
 
 def _relevant(reaches: list[Reach], paths: frozenset[Path]) -> list[Reach]:

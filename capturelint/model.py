@@ -45,6 +45,19 @@ class Confidence(_Ordered):
     CERTAIN = "certain"
 
 
+class Hardware(enum.Enum):
+    """What captured code runs on. Code for other hardware isn't entered where a preset tells it apart."""
+
+    CUDA = "cuda"
+    ROCM = "rocm"
+    XPU = "xpu"
+    NPU = "npu"
+    HPU = "hpu"
+    MUSA = "musa"
+    TPU = "tpu"
+    CPU = "cpu"
+
+
 class Consequence(enum.Enum):
     """What the user of a captured graph sees when the hazard strikes."""
 

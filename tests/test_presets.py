@@ -13,8 +13,8 @@ from conftest import write_files
 from capturelint.check import CheckOptions, check_paths
 from capturelint.config import load_config
 from capturelint.errors import RulebookError, UsageError
-from capturelint.model import CheckResult, Confidence
-from capturelint.rulebook.presets import Preset, choose, load_presets, read_preset
+from capturelint.model import CheckResult, Confidence, Hardware
+from capturelint.rulebook.presets import OnHardware, Preset, choose, load_presets, read_preset
 
 HEAD = "version: 1\nname: ours\nsummary: our engine\n"
 EVERYTHING = (
@@ -30,6 +30,7 @@ synchronizes: [wait_for_device]
 reads-device: [to_scalar]
 starts-capture: [Tape]
 regions: ["**:*.in_graph"]
+hardware: { rocm: { code: ["*_hip"], flags: [use_hip], predicates: [is_hip] } }
 """
 )
 
@@ -56,6 +57,7 @@ def test_every_key(tmp_path: Path) -> None:
         regions=("**:*.in_graph",),
         predicates={"is_recording": True, "is_warming_up": False},
         flags={"*use_tape*": True},
+        hardware={Hardware.ROCM: OnHardware(("*_hip",), ("use_hip",), ("is_hip",))},
     )
 
 
@@ -84,6 +86,14 @@ def test_only_a_head_is_needed(tmp_path: Path) -> None:
         (HEAD + "flags: [a]", "mine.yaml: flags: should be a table of name: true or false"),
         (HEAD + "flags: { a: yes please }", "mine.yaml: flags.a: should be true or false"),
         (HEAD + "predicates: { f: 1 }", "mine.yaml: predicates.f: should be true or false"),
+        (HEAD + "hardware: [rocm]", "mine.yaml: hardware: should be a table of hardware"),
+        (HEAD + "hardware: { amd: {} }", "mine.yaml: hardware.amd: unknown hardware; there are cuda, rocm, "),
+        (HEAD + "hardware: { rocm: {} }", "mine.yaml: hardware.rocm: should be a table with some of code, "),
+        (
+            HEAD + "hardware: { rocm: { names: [a] } }",
+            "mine.yaml: hardware.rocm: should be a table with some of code, ",
+        ),
+        (HEAD + "hardware: { rocm: { code: a } }", "mine.yaml: hardware.rocm.code: should be a list of names"),
         ("- a", "mine.yaml: should be a mapping"),
         ("", "mine.yaml: should be a mapping"),
         ("a: [", "mine.yaml: "),
@@ -143,7 +153,7 @@ def test_unknown_presets(tmp_path: Path, name: str, message: str) -> None:
 # what a preset of the user's changes
 
 
-Check = Callable[[str, str], CheckResult]
+Check = Callable[..., CheckResult]
 
 
 @pytest.fixture
@@ -151,11 +161,11 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
     """Checks ``body``, after ``import torch``, in a project whose preset holds ``preset``."""
     monkeypatch.chdir(tmp_path)
 
-    def run(preset: str, body: str) -> CheckResult:
+    def run(preset: str, body: str, settings: str = "") -> CheckResult:
         write_files(
             tmp_path,
             {
-                "capturelint.toml": 'presets = ["lint/mine.yaml"]\n',
+                "capturelint.toml": settings + 'presets = ["lint/mine.yaml"]\n',
                 "lint/mine.yaml": HEAD + preset,
                 "a.py": "import contextlib\nimport torch\n" + body,
             },
@@ -310,6 +320,69 @@ def test_what_a_preset_adds(check: Check, preset: str, line: int, rule: str, kin
     assert found(check("", WORDS)) == []
     (finding,) = check(preset, WORDS).findings
     assert (finding.span.line, finding.rule, finding.regions[0].kind) == (line, rule, kind)
+
+
+BACKENDS = """
+import abc
+from platforms import is_cuda, is_hip, use_hip
+import npu_ops
+
+class Backend(abc.ABC):
+    @abc.abstractmethod
+    def run(self, x): ...
+
+class PlainBackend(Backend):
+    def run(self, x):
+        return x * 2
+
+class Backend_hip(Backend):
+    def run(self, x):
+        return x.sum().item()
+
+def step(x: torch.Tensor, backend: Backend):  # capturelint: region
+    backend.run(x)
+    if is_hip():
+        x.max().item()
+    if is_cuda():
+        x.min().item()
+    if use_hip:
+        x.cpu()
+    npu_ops.run(x)
+"""
+TELLING = """
+hardware:
+  cuda: { predicates: [is_cuda] }
+  rocm: { code: ["*_hip"], flags: [use_hip], predicates: [is_hip] }
+  npu: { code: ["npu*"] }
+"""
+
+
+@pytest.mark.parametrize(
+    ("hardware", "lines"),
+    [
+        ("cuda", [25]),
+        ("rocm", [18, 23, 27]),
+        ("npu", [5]),
+    ],
+)
+def test_code_for_other_hardware_is_not_followed(check: Check, tmp_path: Path, hardware: str, lines: list[int]) -> None:
+    write_files(tmp_path, {"npu_ops.py": "import torch\n\n\ndef run(x: torch.Tensor):\n    x.cpu()\n"})
+    result = check(TELLING, BACKENDS, f'hardware = "{hardware}"\n')
+    assert [finding.span.line for finding in result.findings] == lines
+
+
+def test_a_call_that_means_other_hardware_is_listed(check: Check, tmp_path: Path) -> None:
+    write_files(tmp_path, {"npu_ops.py": "import torch\n\n\ndef run(x: torch.Tensor):\n    x.cpu()\n"})
+    (region,) = check(TELLING, BACKENDS).regions
+    reasons = {call.text: call.reason for call in region.unresolved}
+    assert reasons["npu_ops.run(x)"] == "for other hardware (preset)"
+
+
+def test_how_torch_was_built_is_a_matter_of_hardware(check: Check) -> None:
+    body = "\ndef step(x: torch.Tensor):  # capturelint: region\n"
+    body += "    if torch.version.hip is not None:\n        x.item()\n    if torch.version.hip:\n        x.cpu()\n"
+    assert found(check("", body)) == []
+    assert found(check("", body, 'hardware = "rocm"\n')) == [(6, "CG101"), (8, "CG102")]
 
 
 def test_what_is_safe_is_not_listed_as_not_followed(check: Check) -> None:

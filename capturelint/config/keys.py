@@ -25,7 +25,7 @@ from capturelint.config.values import (
     Tables,
     Where,
 )
-from capturelint.model import Confidence, Severity
+from capturelint.model import Confidence, Hardware, Severity
 
 _SELECTED = Names(empty="should not be empty; without this key all rules are checked")
 
@@ -88,6 +88,9 @@ CONFIG = Table(
         "require-regions": Key(Flag(), "Fail when no captured region is found.", False),
         "baseline": Key(FileName(), "The baseline: findings in it do not count. From this file's own directory."),
         "torch-version": Key(VERSION, "The version that the project runs on; leaves out what does not hold there."),
+        "hardware": Key(
+            Choice(Hardware), "What captured code runs on; code for other hardware isn't entered.", Hardware.CUDA.value
+        ),
         "max-graphs": Key(Number(), "How many graphs a loop may capture before CG805 speaks of it.", 256),
         "cache-dir": Key(
             FileName(), "Where results are kept, from the project's top; the user's cache folder when left out."

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capturelint.model import Confidence, Severity
+from capturelint.model import Confidence, Hardware, Severity
 
 if TYPE_CHECKING:
     from capturelint.verifier.harness import Harness
@@ -57,6 +57,7 @@ class Config:
     baseline: str | None = None
     #: the version that the project runs on, such as ``2.11``; None for every supported one
     torch_version: str | None = None
+    hardware: Hardware = Hardware.CUDA
     #: how many graphs one loop may capture before CG805 speaks of it
     max_graphs: int = 256
     #: where results are kept, relative to the project's root; None for the user's cache folder

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from capturelint.errors import RulebookError, UsageError
+from capturelint.model import Hardware
 from capturelint.rulebook.compiled import read_all
 from capturelint.rulebook.location import rules_directory
 
@@ -29,7 +30,21 @@ _LISTS = (
     "regions",
 )
 _TABLES = ("predicates", "flags")
-_KEYS = ("version", "name", "summary", *_LISTS, *_TABLES)
+_HARDWARE = "hardware"
+_KEYS = ("version", "name", "summary", *_LISTS, *_TABLES, _HARDWARE)
+_ON_HARDWARE = ("code", "flags", "predicates")
+
+
+@dataclass(frozen=True)
+class OnHardware:
+    """``code``: name patterns of modules, classes and functions that only this hardware runs.
+
+    ``flags`` (patterns) and ``predicates`` are true on it, and false where no hardware that names them is used.
+    """
+
+    code: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    predicates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,6 +72,7 @@ class Preset:
     regions: tuple[str, ...] = ()
     predicates: Mapping[str, bool] = field(default_factory=dict)
     flags: Mapping[str, bool] = field(default_factory=dict)
+    hardware: Mapping[Hardware, OnHardware] = field(default_factory=dict)
 
     @property
     def always(self) -> bool:
@@ -118,7 +134,9 @@ def _preset(path: Path, data: Mapping[str, Any]) -> Preset:
         raise RulebookError(f"{path.name}: version: should be 1")
     lists = {key.replace("-", "_"): _words(path, key, data.get(key, [])) for key in _LISTS}
     tables = {key: _switches(path, key, data.get(key, {})) for key in _TABLES}
-    return Preset(_text(path, "name", data), _text(path, "summary", data), **lists, **tables)  # type: ignore[arg-type]
+    name, summary = _text(path, "name", data), _text(path, "summary", data)
+    hardware = _by_hardware(path, data.get(_HARDWARE, {}))
+    return Preset(name, summary, hardware=hardware, **lists, **tables)  # type: ignore[arg-type]
 
 
 def _text(path: Path, key: str, data: Mapping[str, Any]) -> str:
@@ -135,6 +153,22 @@ def _words(path: Path, key: str, value: object) -> tuple[str, ...]:
         if not name.lstrip("!") or any(each.isspace() for each in name) or (name.startswith("!") and key != "eager"):
             raise RulebookError(f"{path.name}: {key}: {name!r} is not a name or a pattern")
     return tuple(value)
+
+
+def _by_hardware(path: Path, value: object) -> Mapping[Hardware, OnHardware]:
+    if not isinstance(value, dict):
+        raise RulebookError(f"{path.name}: {_HARDWARE}: should be a table of hardware")
+    known = {each.value: each for each in Hardware}
+    found = {}
+    for name, entry in value.items():
+        where = f"{_HARDWARE}.{name}"
+        if name not in known:
+            raise RulebookError(f"{path.name}: {where}: unknown hardware; there are {', '.join(known)}")
+        if not isinstance(entry, dict) or not entry or not set(entry) <= set(_ON_HARDWARE):
+            raise RulebookError(f"{path.name}: {where}: should be a table with some of {', '.join(_ON_HARDWARE)}")
+        lists = {key: _words(path, f"{where}.{key}", words) for key, words in entry.items()}
+        found[known[name]] = OnHardware(**lists)
+    return found
 
 
 def _switches(path: Path, key: str, value: object) -> Mapping[str, bool]:

@@ -6,9 +6,10 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capturelint.model import Confidence
+from capturelint.model import Confidence, Hardware
 from capturelint.values import hierarchy, identity, memo
 from capturelint.values.domain import (
+    NONE,
     SIZE,
     UNKNOWN,
     BoundExternal,
@@ -180,10 +181,30 @@ _PLATFORM: dict[str, Value] = {
 }
 
 
+#: versions that are None but for builds of torch for this hardware
+_BUILT_FOR = {"torch.version.hip": Hardware.ROCM, "torch.version.xpu": Hardware.XPU}
+
+
+def _platform_fact(path: str, frame: Frame) -> Value | None:
+    """What captured code finds when it asks for the machine, or how torch was built."""
+    if path in _PLATFORM:
+        return _PLATFORM[path]
+    predicate = frame.engine.ops.predicate(path)
+    if predicate is None or not predicate.attribute:
+        return None
+    if _BUILT_FOR.get(path) is frame.engine.hardware:
+        return Host(const="built", kind="str")
+    compiled = frame.context is not None and frame.context.compiled
+    known = predicate.in_compile if compiled else predicate.in_region
+    if known is None:
+        return None
+    return NONE if known.value is None else Host(const=known.value, kind="bool")
+
+
 def _external(engine: Engine, value: External, name: str, frame: Frame) -> Value:
     path = engine.canonical(f"{value.path}.{name}")
-    if path in _PLATFORM and frame.in_region:
-        return _PLATFORM[path]
+    if frame.in_region and (known := _platform_fact(path, frame)) is not None:
+        return known
     found = engine.project.find_module(path) if not path.startswith(("torch.", "builtins.")) else None
     if found is not None:
         module = engine.project.module_at(found)

@@ -182,6 +182,9 @@ def _call_function(
         if frame.depth and vocabulary.matches(name, vocabulary.outside):
             frame.engine.unresolved(frame, node, "no part of a capture (preset)")
             return frame.engine.host_call(target, given)
+        if frame.depth and vocabulary.is_for_other_hardware(name):
+            frame.engine.unresolved(frame, node, "for other hardware (preset)")
+            return frame.engine.host_call(target, given)
         if info.owner is not None and info.name in _replaced(frame.engine, info.owner):
             sure = sure.at_most(Confidence.POSSIBLE, "another method is put in its place")
         if info.has_decorator("lru_cache", "cache"):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from capturelint.model import Confidence
+from capturelint.model import Confidence, Hardware
 from capturelint.model import Frame as CallFrame
 from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import ImportedName, Module
@@ -69,6 +69,7 @@ class Engine:
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     #: the torch version that the project uses, where config says so
     torch_version: str | None = None
+    hardware: Hardware = Hardware.CUDA
     contexts: dict[Key, Context] = field(default_factory=dict)
     by_function: dict[FunctionInfo, list[Context]] = field(default_factory=dict)
     #: calls that may only possibly happen at capture are entered only when such findings are wanted: they are many

@@ -26,7 +26,8 @@ _ALIASES = (
 class Vocabulary:
     """Dotted names or ``*`` patterns. ``predicates`` and ``flags`` give values inside a region.
 
-    ``breaks`` are decorators whose functions may leave the capture.
+    ``breaks`` are decorators whose functions may leave the capture. ``other_hardware`` are patterns for the parts of a
+    dotted name, in lower case, that tell code for hardware which the project does not run on.
     """
 
     synchronizes: tuple[str, ...] = ()
@@ -37,6 +38,7 @@ class Vocabulary:
     breaks: tuple[str, ...] = ()
     eager: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
+    other_hardware: tuple[str, ...] = ()
     flags: dict[str, bool] = field(default_factory=dict)
     predicates: dict[str, bool] = field(default_factory=dict)
 
@@ -61,6 +63,12 @@ class Vocabulary:
         """Whether a function (or its class) says by its name that it is the path without graphs."""
         parts = [part.lower() for part in qualname.split(".") if not part.startswith("<")]
         return any(self._says_eager(part) for part in parts)
+
+    def is_for_other_hardware(self, dotted: str) -> bool:
+        """Whether a function, its class or a module that holds it says by its name that other hardware runs it."""
+        return bool(self.other_hardware) and any(
+            fnmatch.fnmatchcase(part, pattern) for part in dotted.lower().split(".") for pattern in self.other_hardware
+        )
 
     def _says_eager(self, part: str) -> bool:
         found = [pattern for pattern in self.eager if fnmatch.fnmatchcase(part, pattern.lstrip("!"))]
