@@ -6,7 +6,8 @@ CORPUS holds one folder a package (``sglang``, ``vllm``, ...) with its unpacked 
 reaches is a candidate, however unsure the way to it. One hazard is planted in each of ``--count`` functions chosen at
 random, on a value that the source itself says is a tensor (an annotation, an operator of torch's on such a value, a
 constructor with a ``device=``), so that the choice does not rest on what the linter knows of the value. What the linter
-calls possible, and branches that it does not walk, count as not found; both have a column of their own.
+calls possible, and branches that it does not walk, count as not found; both have a column of their own. Calls that
+presets keep from being followed (for other hardware, or no part of a capture) are counted beside the functions.
 """
 
 from __future__ import annotations
@@ -85,15 +86,21 @@ def targets(root: Path) -> list[Target]:
 
     Ways that a run at default confidence does not follow are possible ones, whatever the other run says of them.
     """
-    known, possible = at_both(reached, root)
+    (known, _), (possible, not_followed) = at_both(reached, root)
     for key, target in possible.items():
         known.setdefault(key, replace(target, sure=Confidence.POSSIBLE))
+    print(f"{root.name}: {len(known)} functions reached", flush=True)
+    for reason, count in sorted(not_followed.items()):
+        print(f"  {count} calls not followed, {reason}", flush=True)
     return sorted(known.values(), key=lambda each: (each.path, each.line))
 
 
-def reached(root: Path, confidence: Confidence) -> dict[tuple[str, int, str], Target]:
+def reached(root: Path, confidence: Confidence) -> tuple[dict[tuple[str, int, str], Target], Counter[str]]:
+    """The functions, and how many calls presets keep from being followed."""
     result = check(root, confidence)
     found: dict[tuple[str, int, str], Target] = {}
+    calls = {(call.path, call.line, call.column, call.reason) for each in result.regions for call in each.unresolved}
+    not_followed = Counter(reason for *_, reason in calls if reason.endswith("(preset)"))
     assert isinstance(result.behind, Evidence)
     for reach in result.behind.reaches:
         for context, step in reach.steps.items():
@@ -105,7 +112,7 @@ def reached(root: Path, confidence: Confidence) -> dict[tuple[str, int, str], Ta
             old = found.get(key)
             if old is None or (new.sure.rank, -new.depth) > (old.sure.rank, -old.depth):
                 found[key] = new
-    return found
+    return found, not_followed
 
 
 class Points:
@@ -310,7 +317,6 @@ def table(title: str, rows: dict[str, Counter[str]]) -> None:
 def survey(root: Path, count: int, seed: int, keep: Path | None) -> dict[Planted, str]:
     rng = random.Random(seed)
     chosen = targets(root)
-    print(f"{root.name}: {len(chosen)} functions reached", flush=True)
     rng.shuffle(chosen)
     with tempfile.TemporaryDirectory() as folder:
         copy = (keep or Path(folder)) / root.name
