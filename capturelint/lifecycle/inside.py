@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.places import Place, argument
@@ -64,6 +64,10 @@ class Inside:
     life: Life
     flows: bool = False
     memory: bool = False
+    #: of one question: what a node gave, and at which depth; a value has many ways back through names that are rebound
+    _known: dict[tuple[Context, ast.AST], tuple[int, set[Input]]] = field(default_factory=dict)
+    #: the assignments that may bind a name, by function and name
+    _binding: dict[ast.AST, dict[str, list[ast.Assign]]] = field(default_factory=dict)
 
     def contexts(self) -> Iterator[tuple[Context, Sequence[ast.AST]]]:
         """Everything that the region runs: each context with the calls, assignments and subscripts of its own code."""
@@ -75,8 +79,18 @@ class Inside:
                 yield context, context.function.acts
 
     def inputs(self, context: Context, node: ast.AST | None, depth: int = 0) -> set[Input]:
+        """What ``node`` takes its values from. ``depth`` is for calls from here."""
         if node is None or depth > _MAX_DEPTH:
             return set()
+        if depth == 0:
+            self._known.clear()
+        known = self._known.get((context, node))
+        if known is None or known[0] > depth:
+            self._known[context, node] = depth, set()
+            known = self._known[context, node] = depth, self._inputs(context, node, depth)
+        return known[1]
+
+    def _inputs(self, context: Context, node: ast.AST, depth: int) -> set[Input]:
         if isinstance(node, ast.Name):
             return self._name(context, node, depth)
         if isinstance(node, ast.Attribute) and node.attr in _HOST_FACTS:
@@ -114,7 +128,7 @@ class Inside:
             kinds = ("self",) if self.memory else ("same", "self", "tensor")
             passes = spec is not None and (spec.view or spec.returns.kind in kinds)
             return self.inputs(context, receiver, depth + 1) if receiver is not None and passes else set()
-        found = self.inputs(context, receiver, depth + 1)
+        found = set(self.inputs(context, receiver, depth + 1))
         for given in (*node.args, *(keyword.value for keyword in node.keywords)):
             found |= self.inputs(context, given, depth + 1)
         return found
@@ -124,7 +138,7 @@ class Inside:
         if context is self.life.reach.entered.context:
             found = set(inputs_at(self.life, self.life.holder, context.module, node))
             for statement in self.life.declaration.body or ():
-                for each in (statement, *walk_own(statement)):
+                for each in self._assignments(statement, node.id):
                     found |= self._assigned(context, each, node, depth)
             return found
         if function is None:
@@ -140,9 +154,20 @@ class Inside:
                 site = CallSite(caller.module, caller.function, given_all, bound=function.owner is not None)
                 for given in argument(function, site, node.id):
                     found |= self.inputs(caller, given, depth + 1)
-        for each in walk_own(function.node):
+        for each in self._assignments(function.node, node.id):
             found |= self._assigned(context, each, node, depth)
         return found
+
+    def _assignments(self, root: ast.AST, name: str) -> list[ast.Assign]:
+        by_name = self._binding.get(root)
+        if by_name is None:
+            by_name = self._binding[root] = {}
+            for each in (root, *walk_own(root)):
+                if isinstance(each, ast.Assign):
+                    bound = (part for target in each.targets for part in ast.walk(target) if isinstance(part, ast.Name))
+                    for identifier in dict.fromkeys(part.id for part in bound):
+                        by_name.setdefault(identifier, []).append(each)
+        return by_name.get(name, [])
 
     def _assigned(self, context: Context, statement: ast.AST, name: ast.Name, depth: int) -> set[Input]:
         if not isinstance(statement, ast.Assign) or statement.lineno >= name.lineno:

@@ -15,12 +15,14 @@ from capturelint.project.module import ImportedName, Module
 from capturelint.values import annotated, arguments, hierarchy
 from capturelint.values.devices import device_of
 from capturelint.values.domain import (
+    MISSING,
     NONE,
     UNKNOWN,
     ClassValue,
     Device,
     External,
     Function,
+    Host,
     Instance,
     MadeAt,
     ModuleValue,
@@ -29,6 +31,7 @@ from capturelint.values.domain import (
     Value,
     element_of,
     join,
+    options,
 )
 from capturelint.values.facts import Context, span_of
 from capturelint.values.frame import Arguments, Frame
@@ -437,7 +440,10 @@ class Engine:
             return UNKNOWN
         if sure.confidence is Confidence.POSSIBLE and not self.enters_possible:
             self.unresolved(frame, node, "only possible at capture (--min-confidence possible follows it)")
-            return self.host_call(function, given)
+            value = self.host_call(function, given)
+            if not _is_open_choice(value):
+                return value
+            # what is called next, or which way it goes, may hang on what is known of a region alone
         bound = arguments.bind(self, function, given)
         modes: Key = (frame.default_device, frame.anomaly, frame.context.compiled)
         key: Key = (info, function.scope, tuple(bound.items()), *modes)
@@ -484,6 +490,17 @@ class Engine:
     def unresolved(self, frame: Frame, node: ast.AST, reason: str) -> None:
         if frame.context is not None:
             frame.context.unresolved[span_of(node)] = reason
+
+
+def _is_open_choice(value: Value) -> bool:
+    """Whether what a function returns decides on what runs then and is not known: what to call, or which way to go."""
+    found = list(options(value))
+    if len(found) == 1 and not (isinstance(found[0], Host) and found[0].const is MISSING):
+        return False
+    return any(
+        isinstance(option, Function) or (isinstance(option, Host) and option.kind in ("bool", "str"))
+        for option in found
+    )
 
 
 def link(context: Context, frame: Frame, node: ast.AST, sure: Sure) -> None:
