@@ -441,7 +441,7 @@ class Engine:
         if sure.confidence is Confidence.POSSIBLE and not self.enters_possible:
             self.unresolved(frame, node, "only possible at capture (--min-confidence possible follows it)")
             value = self.host_call(function, given)
-            if not _is_open_choice(value):
+            if not (_is_open_choice(value) or (_asks_once(info) and type(value) is Unknown)):
                 return value
             # what is called next, or which way it goes, may hang on what is known of a region alone
         bound = arguments.bind(self, function, given)
@@ -501,6 +501,11 @@ def _is_open_choice(value: Value) -> bool:
         isinstance(option, Function) or (isinstance(option, Host) and option.kind in ("bool", "str"))
         for option in found
     )
+
+
+def _asks_once(info: FunctionInfo) -> bool:
+    """Whether a function keeps its one answer, which is one about the machine or the process then."""
+    return not info.parameters() and info.has_decorator("lru_cache", "cache")
 
 
 def link(context: Context, frame: Frame, node: ast.AST, sure: Sure) -> None:
