@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
@@ -19,6 +20,7 @@ from capturelint.values.domain import (
     Tensor,
     Unknown,
     Value,
+    is_none,
     join,
     options,
 )
@@ -84,6 +86,10 @@ def _refined(
         declared = annotated.value_of(engine, parameter.annotation, engine.module_scope(info.module), parameter.arg)
         if declared is not None and not (isinstance(value, Tensor) and not isinstance(declared, Tensor)):
             return value if isinstance(value, Tensor) else declared
+    if value is not None and parameter.annotation is not None and (known := _tensor_or_nothing_known(value)):
+        declared = annotated.value_of(engine, parameter.annotation, engine.module_scope(info.module), parameter.arg)
+        if isinstance(declared, Tensor) and declared.on_device:
+            return join(*known)
     return value if value is not None else Unknown(parameter=parameter.arg)
 
 
@@ -96,6 +102,29 @@ def _says_little(value: Value) -> bool:
         type(option) is Unknown or (isinstance(option, Tensor) and option.confidence is Confidence.POSSIBLE)
         for option in found
     )
+
+
+def _tensor_or_nothing_known(value: Value) -> list[Value]:
+    """The device tensors that a value is on some ways here, where nothing is known of it on the others.
+
+    An annotation as a tensor takes the doubt away: on those other ways it is what it would be for a value of which
+    nothing is known at all.
+    """
+    known: list[Value] = []
+    doubtful = False
+    for option in options(value):
+        if isinstance(option, Tensor) and option.on_device and option.confidence is not Confidence.POSSIBLE:
+            likely = option.confidence is Confidence.LIKELY
+            known.append(option if likely else replace(option, confidence=Confidence.LIKELY))
+        elif type(option) is Unknown or is_none(option) or _is_possible_tensor(option):
+            doubtful = True
+        else:
+            return []
+    return known if doubtful else []
+
+
+def _is_possible_tensor(value: Value) -> bool:
+    return isinstance(value, Tensor) and value.confidence is Confidence.POSSIBLE
 
 
 def _doubtful_tensor(value: Value) -> bool:
