@@ -409,3 +409,33 @@ def test_a_preset_named_in_the_configuration_needs_no_import(check: Check, tmp_p
     config = load_config(tmp_path)
     result = check_paths(CheckOptions((tmp_path,), config, (), (), Confidence.LIKELY, tmp_path))
     assert found(result) == [(5, "CG104")]
+
+
+MEMO = """
+import functools
+
+@functools.lru_cache
+def backend() -> str:
+    return "hip" if torch.version.hip else "cuda"
+
+@functools.lru_cache
+def limit() -> int:
+    return 4
+
+def on_cuda(x):
+    return x.item()
+
+def on_hip(x):
+    return x.cpu()
+
+def step(x: torch.Tensor):  # capturelint: region
+    run = on_hip if backend() == "hip" else on_cuda
+    return run(x * limit())
+"""
+
+
+def test_a_cached_answer_is_followed_where_it_says_what_runs(check: Check) -> None:
+    result = check("", MEMO)
+    assert found(result) == [(15, "CG101")]
+    assert [call.text for region in result.regions for call in region.unresolved] == ["limit()"]
+    assert found(check("", MEMO, 'hardware = "rocm"\n')) == [(18, "CG102")]

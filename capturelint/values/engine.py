@@ -12,17 +12,15 @@ from capturelint.model import Confidence, Hardware
 from capturelint.model import Frame as CallFrame
 from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import ImportedName, Module
-from capturelint.values import annotated, arguments, hierarchy
+from capturelint.values import annotated, arguments, choices, hierarchy
 from capturelint.values.devices import device_of
 from capturelint.values.domain import (
-    MISSING,
     NONE,
     UNKNOWN,
     ClassValue,
     Device,
     External,
     Function,
-    Host,
     Instance,
     MadeAt,
     ModuleValue,
@@ -31,7 +29,6 @@ from capturelint.values.domain import (
     Value,
     element_of,
     join,
-    options,
 )
 from capturelint.values.facts import Context, span_of
 from capturelint.values.frame import Arguments, Frame
@@ -439,9 +436,9 @@ class Engine:
             self.unresolved(frame, node, "call chain too deep")
             return UNKNOWN
         if sure.confidence is Confidence.POSSIBLE and not self.enters_possible:
-            self.unresolved(frame, node, "only possible at capture (--min-confidence possible follows it)")
             value = self.host_call(function, given)
-            if not (_is_open_choice(value) or (_asks_once(info) and type(value) is Unknown)):
+            if not choices.is_open(info, value):
+                self.unresolved(frame, node, "only possible at capture (--min-confidence possible follows it)")
                 return value
             # what is called next, or which way it goes, may hang on what is known of a region alone
         bound = arguments.bind(self, function, given)
@@ -490,22 +487,6 @@ class Engine:
     def unresolved(self, frame: Frame, node: ast.AST, reason: str) -> None:
         if frame.context is not None:
             frame.context.unresolved[span_of(node)] = reason
-
-
-def _is_open_choice(value: Value) -> bool:
-    """Whether what a function returns decides on what runs then and is not known: what to call, or which way to go."""
-    found = list(options(value))
-    if len(found) == 1 and not (isinstance(found[0], Host) and found[0].const is MISSING):
-        return False
-    return any(
-        isinstance(option, Function) or (isinstance(option, Host) and option.kind in ("bool", "str"))
-        for option in found
-    )
-
-
-def _asks_once(info: FunctionInfo) -> bool:
-    """Whether a function keeps its one answer, which is one about the machine or the process then."""
-    return not info.parameters() and info.has_decorator("lru_cache", "cache")
 
 
 def link(context: Context, frame: Frame, node: ast.AST, sure: Sure) -> None:
