@@ -118,7 +118,7 @@ def analyse(subject: Subject, watch: Stopwatch) -> Analysis:
 
     def graphs() -> Made:
         with watch.stage("lifecycle"):
-            return _made_around(subject, rules.find(life.lives(engine, beside), beside, subject.codes))
+            return _made_around(subject, engine, rules.find(life.lives(engine, beside), beside, subject.codes))
 
     if forks:
         part, replayed = aside.both(code, graphs, at_once=(options.jobs or aside.cores()) > 1)
@@ -147,14 +147,22 @@ def _code(subject: Subject, engine: Engine, reaches: list[Reach], beside: list[R
         around = _around(engine, beside, options.config)
     inside = findings.made_inside(subject.rulebook, subject.codes, hazards, reaches, options.min_confidence)
     inside = _with_fixes(inside, hazards, [each.unit.module for each in hazards], project)
-    return _Part(inside, _made_around(subject, around), project.learnt(), watch.seconds)
+    return _Part(inside, _made_around(subject, engine, around), project.learnt(), watch.seconds)
 
 
-def _made_around(subject: Subject, around: list[Around]) -> Made:
+def _made_around(subject: Subject, engine: Engine, around: list[Around]) -> Made:
     paths = subject.paths
-    around = [each for each in around if each.module.file.path in paths]
+    around = [each for each in around if each.module.file.path in paths and not _is_elsewhere(engine.vocabulary, each)]
     made = findings.made_around(subject.rulebook, subject.codes, around, subject.options.min_confidence)
     return _with_fixes(made, [], [each.module for each in around], subject.project)
+
+
+def _is_elsewhere(vocabulary: Vocabulary, around: Around) -> bool:
+    """Whether code of a module for other hardware is spoken of, about regions that are not."""
+    modules = {reach.entered.declaration.module.name for reach in around.regions}
+    return vocabulary.is_for_other_hardware(around.module.name) and not any(
+        vocabulary.is_for_other_hardware(name) for name in modules
+    )
 
 
 def _with_fixes(made: Made, units: list[UnitHazards], modules: list[Module], project: Project) -> Made:
@@ -222,6 +230,7 @@ def _engine(project: Project, config: Config, presets: Sequence[Preset]) -> Engi
         predicates={name: value for preset in presets for name, value in preset.predicates.items()}
         | _by_hardware(presets, config.hardware, "predicates")
         | dict(words.predicates),
+        on_hardware=_by_hardware(presets, config.hardware, "predicates"),
     )
     return Engine(project, load_ops(), vocabulary, config.torch_version, config.hardware)
 

@@ -413,29 +413,111 @@ def test_a_preset_named_in_the_configuration_needs_no_import(check: Check, tmp_p
 
 MEMO = """
 import functools
+from engine import is_recording
 
 @functools.lru_cache
 def backend() -> str:
-    return "hip" if torch.version.hip else "cuda"
+    return "eager" if not is_recording() else "graph"
 
 @functools.lru_cache
 def limit() -> int:
     return 4
 
-def on_cuda(x):
+def recorded(x):
     return x.item()
 
-def on_hip(x):
+def eager(x):
     return x.cpu()
 
 def step(x: torch.Tensor):  # capturelint: region
-    run = on_hip if backend() == "hip" else on_cuda
+    run = eager if backend() == "eager" else recorded
     return run(x * limit())
 """
 
 
 def test_a_cached_answer_is_followed_where_it_says_what_runs(check: Check) -> None:
-    result = check("", MEMO)
-    assert found(result) == [(15, "CG101")]
-    assert [call.text for region in result.regions for call in region.unresolved] == ["limit()"]
-    assert found(check("", MEMO, 'hardware = "rocm"\n')) == [(18, "CG102")]
+    result = check("predicates: { is_recording: true }", MEMO)
+    assert found(result) == [(16, "CG101")]
+    assert "backend()" not in [call.text for region in result.regions for call in region.unresolved]
+    assert found(check("predicates: { is_recording: false }", MEMO)) == [(19, "CG102")]
+
+
+SEVERAL = """
+class Flash:
+    def run(self, x):
+        x.cpu()
+
+class Npu_a:
+    def run(self, x):
+        x.item()
+
+class Npu_b:
+    def run(self, x):
+        x.item()
+
+class Npu_c:
+    def run(self, x):
+        x.item()
+
+def get(name):
+    if name == "flash":
+        return Flash()
+    if name == "a":
+        return Npu_a()
+    if name == "b":
+        return Npu_b()
+    return Npu_c()
+
+class Model(torch.nn.Module):
+    def __init__(self, name):
+        super().__init__()
+        self.backend = get(name)
+
+    def forward(self, x):
+        self.backend.run(x)
+
+def capture(x: torch.Tensor, name):
+    model = Model(name)
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        model(x)
+"""
+
+
+def test_of_several_backends_those_of_other_hardware_do_not_count(check: Check) -> None:
+    assert found(check("", SEVERAL)) == []  # one of four: which one, nothing says
+    assert found(check('hardware: { npu: { code: ["npu_*"] } }', SEVERAL)) == [(6, "CG102")]
+
+
+CHOSEN = """
+from platforms import is_cuda
+
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.run = self.pick()
+
+    def pick(self):
+        if is_cuda():
+            return self.for_cuda
+        return self.native
+
+    def for_cuda(self, x):
+        return x.cpu()
+
+    def native(self, x):
+        return x.item()
+
+    def forward(self, x):
+        return self.run(x)
+
+def capture(x: torch.Tensor):
+    layer = Layer()
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        layer(x)
+"""
+
+
+@pytest.mark.parametrize(("hardware", "line"), [("cuda", 17), ("npu", 20)])
+def test_predicates_of_hardware_hold_outside_regions_too(check: Check, hardware: str, line: int) -> None:
+    result = check("hardware: { cuda: { predicates: [is_cuda] } }", CHOSEN, f'hardware = "{hardware}"\n')
+    assert [finding.span.line for finding in result.findings] == [line]

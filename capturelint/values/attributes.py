@@ -186,7 +186,7 @@ _BUILT_FOR = {"torch.version.hip": Hardware.ROCM, "torch.version.xpu": Hardware.
 
 
 def _platform_fact(path: str, frame: Frame) -> Value | None:
-    """What captured code finds when it asks for the machine, or how torch was built."""
+    """What code finds when it asks for the machine that captures, or how torch was built there."""
     if path in _PLATFORM:
         return _PLATFORM[path]
     predicate = frame.engine.ops.predicate(path)
@@ -194,8 +194,9 @@ def _platform_fact(path: str, frame: Frame) -> Value | None:
         return None
     if _BUILT_FOR.get(path) is frame.engine.hardware:
         return Host(const="built", kind="str")
-    compiled = frame.context is not None and frame.context.compiled
-    known = predicate.in_compile if compiled else predicate.in_region
+    known = predicate.outside
+    if frame.context is not None:
+        known = predicate.in_compile if frame.context.compiled else predicate.in_region
     if known is None:
         return None
     return NONE if known.value is None else Host(const=known.value, kind="bool")
@@ -203,7 +204,7 @@ def _platform_fact(path: str, frame: Frame) -> Value | None:
 
 def _external(engine: Engine, value: External, name: str, frame: Frame) -> Value:
     path = engine.canonical(f"{value.path}.{name}")
-    if frame.in_region and (known := _platform_fact(path, frame)) is not None:
+    if (known := _platform_fact(path, frame)) is not None:
         return known
     found = engine.project.find_module(path) if not path.startswith(("torch.", "builtins.")) else None
     if found is not None:

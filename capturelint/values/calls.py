@@ -77,7 +77,7 @@ def call(callee: Value, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     if frame.context is not None and autograd.runs_backward(callee):
         for backward, gradients in autograd.backwards(frame.engine, frame.context):
             _call(backward, gradients, node, frame, collector, frame.sure.at_most(Confidence.LIKELY, "run by backward"))
-    targets = list(options(callee))
+    targets = _on_this_hardware(list(options(callee)), frame)
     sure = frame.sure if len(targets) == 1 else frame.sure.at_most(Confidence.LIKELY, f"one of {len(targets)} callees")
     virtual = [target for target in targets if isinstance(target, Function) and target.virtual]
     if len(virtual) > _MAX_TARGETS and not all(hierarchy.implements(frame.engine, each.info) for each in virtual):
@@ -88,6 +88,22 @@ def call(callee: Value, given: Arguments, node: ast.AST, frame: Frame) -> Value:
     if frame.context is not None and isinstance(node, ast.Call):
         frame.context.record_call(node, collector.fact(frame.confidence))
     return join(*results) if results else UNKNOWN
+
+
+def _on_this_hardware(targets: list[Value], frame: Frame) -> list[Value]:
+    """Of several things that a call may mean, those that the project's hardware has; all of them where it has none."""
+    vocabulary = frame.engine.vocabulary
+    if len(targets) < 2 or not vocabulary.other_hardware:
+        return targets
+    here = [
+        target
+        for target in targets
+        if not (
+            isinstance(target, Function)
+            and vocabulary.is_for_other_hardware(f"{target.info.module.name}.{target.info.qualname}")
+        )
+    ]
+    return here or targets
 
 
 def _class_behind(target: Value) -> ClassInfo | None:
@@ -124,7 +140,7 @@ def _call(target: Value, given: Arguments, node: ast.AST, frame: Frame, collecto
                 return join(*(_call_function(f, given, node, frame, collector, sure) for f in behind))
         return torch_ops.call_external(target.path, None, given, node, frame, collector.effects)
     if isinstance(target, BoundExternal):
-        asked = engine.vocabulary.predicate(target.path) if frame.in_region and target.path.startswith("?.") else None
+        asked = _asked(target.path, frame) if target.path.startswith("?.") else None
         if asked is not None:
             return Host(const=asked, kind="bool")
         collector.callees.append(target.path)
@@ -165,10 +181,10 @@ def _call_function(
     vocabulary = frame.engine.vocabulary
     if target.role == "triton":
         return UNKNOWN
+    known = _asked(name, frame)
+    if known is not None:
+        return Host(const=known, kind="bool")
     if frame.in_region:
-        known = vocabulary.predicate(name)
-        if known is not None:
-            return Host(const=known, kind="bool")
         if vocabulary.matches(name, vocabulary.capture_safe):
             return frame.engine.host_call(target, given)
         if vocabulary.matches(name, vocabulary.synchronizes):
@@ -194,6 +210,12 @@ def _call_function(
             sure = sure.at_most(Confidence.POSSIBLE, "by its name it is the path without graphs")
         return frame.engine.enter(target, given, node, frame, sure)
     return frame.engine.host_call(target, given)
+
+
+def _asked(dotted: str, frame: Frame) -> bool | None:
+    """What a predicate of the project's says; those about captures say it inside a region alone."""
+    vocabulary = frame.engine.vocabulary
+    return vocabulary.predicate(dotted) if frame.in_region else vocabulary.asks_for_hardware(dotted)
 
 
 def _replaced(engine: Engine, cls: ClassInfo) -> frozenset[str]:

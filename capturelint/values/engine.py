@@ -341,10 +341,15 @@ class Engine:
         yielded: list[Value] = []
         generator = False
         for node in scope.code.leaving:
+            on_machine = scope.code.on_machines.get(id(node))
+            if on_machine is not None and not scope.runs(on_machine):
+                continue
             if isinstance(node, ast.Return):
                 guard = scope.code.guards.get(id(node))
                 if guard is None or self._may_hold(scope, guard):
                     returned.append(self.evaluate_in(scope, node.value) if node.value is not None else NONE)
+                if on_machine is not None and scope.always_runs(on_machine):
+                    break  # what follows is for other machines
             elif isinstance(node, ast.Yield):
                 generator = True
                 yielded.append(self.evaluate_in(scope, node.value) if node.value is not None else NONE)

@@ -129,6 +129,8 @@ def _stored(engine: Engine, value: Instance, name: str) -> Value:
     for cls in entries:
         for method, statement in cls.attribute_stores(name):
             scope = method_scope(engine, value, method)
+            if not scope.runs(scope.code.on_machines.get(id(statement))):
+                continue
             stored = _bound_by(engine, scope, statement, name)
             if stored is not None:
                 if not isinstance(statement, ast.AugAssign):  # which keeps what the attribute is

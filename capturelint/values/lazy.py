@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from capturelint.project.definitions import CHILDLESS, FunctionInfo, last_name, walk_own
 from capturelint.project.module import ImportedName, Module, imported_names
-from capturelint.values.domain import UNKNOWN, Mapping, Sequence, Value, element_of, join
+from capturelint.values import machine
+from capturelint.values.domain import UNKNOWN, Host, Mapping, Sequence, Value, element_of, join, options
+from capturelint.values.machine import Guard
 from capturelint.values.solver import Solver
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ class Binding:
     node: ast.AST
     path: tuple[int, ...] = ()
     imported: ImportedName | None = None
+    guard: Guard | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -39,6 +42,7 @@ class OwnCode:
     ``bindings``: all that binds or changes a name. ``names``: what is bound, parameters included. ``leaving``: its
     ``return`` and ``yield``. ``device_blocks``: ``with torch.device(...)``, as first line, last line and the device.
     ``guards``: the ``isinstance`` test that a ``return`` stands behind, by the identity of the ``return``.
+    ``on_machines``: the tests of the platform that a statement stands behind, by the identity of the statement.
     """
 
     bindings: dict[str, list[Binding]]
@@ -47,6 +51,7 @@ class OwnCode:
     leaving: list[ast.AST]
     device_blocks: list[tuple[int, int, ast.expr]]
     guards: dict[int, ast.Call]
+    on_machines: dict[int, Guard]
 
 
 def own_code(module: Module, function: FunctionInfo | None) -> OwnCode:
@@ -59,7 +64,8 @@ def own_code(module: Module, function: FunctionInfo | None) -> OwnCode:
 
 def _read(node: ast.AST, function: FunctionInfo | None) -> OwnCode:
     nodes = [each for each in walk_own(node) if each.__class__ not in CHILDLESS]
-    bindings = bindings_of(nodes)
+    on_machines = machine.guards(node, nodes)
+    bindings = bindings_of(nodes, on_machines)
     parameters: frozenset[str] = frozenset()
     if function is not None:
         given = function.node.args
@@ -86,15 +92,17 @@ def _read(node: ast.AST, function: FunctionInfo | None) -> OwnCode:
             for inner in node.body
             if isinstance(inner, ast.Return) and len(node.test.args) == 2
         },
+        on_machines,
     )
 
 
-def bindings_of(nodes: list[ast.AST]) -> dict[str, list[Binding]]:
+def bindings_of(nodes: list[ast.AST], on_machines: dict[int, Guard]) -> dict[str, list[Binding]]:
     """Everything that a function's (or module's) own code binds, by name."""
     found: dict[str, list[Binding]] = {}
+    guard: Guard | None = None
 
     def add(name: str, binding: Binding) -> None:
-        found.setdefault(name, []).append(binding)
+        found.setdefault(name, []).append(replace(binding, guard=guard) if guard is not None else binding)
 
     def target(part: ast.expr, kind: str, value: ast.AST, path: tuple[int, ...] = ()) -> None:
         if isinstance(part, ast.Name):
@@ -109,6 +117,7 @@ def bindings_of(nodes: list[ast.AST]) -> dict[str, list[Binding]]:
     for child in nodes:
         if not isinstance(child, _BINDING) or id(child) in fallbacks:
             continue
+        guard = on_machines.get(id(child))
         if isinstance(child, ast.Assign):
             for each in child.targets:
                 target(each, "value", child.value)
@@ -211,7 +220,7 @@ class LazyScope:
             # `x += 1` keeps what x is: a tensor is changed in place, a number stays one
             bindings = [binding for binding in bindings if binding.kind != "augment"]
         for binding in bindings:
-            if not binding.kind.startswith("mutate") and binding.kind != "annotation":
+            if not binding.kind.startswith("mutate") and binding.kind != "annotation" and self.runs(binding.guard):
                 found = self.evaluate(self, binding)
                 value = join(value, found) if value is not None else found
         if value is None:
@@ -221,6 +230,21 @@ class LazyScope:
             if binding.kind.startswith("mutate"):
                 value = mutated(value, binding, lambda node: self.evaluate(self, Binding("value", node)))
         return value if value is not None else UNKNOWN
+
+    def runs(self, guard: Guard | None) -> bool:
+        """Whether the machine that captures may come to what stands behind ``guard``."""
+        return guard is None or all(self._truth(test) in (None, holds) for test, holds in guard.tests)
+
+    def always_runs(self, guard: Guard) -> bool:
+        """Whether it surely does, each time that the function is called."""
+        return guard.alone and all(self._truth(test) is holds for test, holds in guard.tests)
+
+    def _truth(self, test: ast.expr) -> bool | None:
+        found = {
+            option.truth if isinstance(option, Host) else None
+            for option in options(self.evaluate(self, Binding("value", test)))
+        }
+        return found.pop() if len(found) == 1 else None
 
     def holder_of(self, name: str) -> LazyScope | Scope | None:
         if self.binds(name):

@@ -113,11 +113,9 @@ def _predicate(path: str, frame: Frame) -> Value | None:
         if frame.context is not None:
             known = predicate.in_compile if frame.context.compiled else predicate.in_region
         return Host(const=known.value, kind="bool") if known is not None else Host(kind="bool")
-    if frame.in_region:
-        value = frame.engine.vocabulary.predicate(path)
-        if value is not None:
-            return Host(const=value, kind="bool")
-    return None
+    vocabulary = frame.engine.vocabulary
+    value = vocabulary.predicate(path) if frame.in_region else vocabulary.asks_for_hardware(path)
+    return Host(const=value, kind="bool") if value is not None else None
 
 
 def _from_vocabulary(path: str, frame: Frame, effects: list[Effect]) -> bool:

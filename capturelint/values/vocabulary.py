@@ -27,7 +27,8 @@ class Vocabulary:
     """Dotted names or ``*`` patterns. ``predicates`` and ``flags`` give values inside a region.
 
     ``breaks`` are decorators whose functions may leave the capture. ``other_hardware`` are patterns for the parts of a
-    dotted name, in lower case, that tell code for hardware which the project does not run on.
+    dotted name, in lower case, that tell code for hardware which the project does not run on. ``on_hardware`` are those
+    of ``predicates`` that hold outside regions too.
     """
 
     synchronizes: tuple[str, ...] = ()
@@ -41,6 +42,7 @@ class Vocabulary:
     other_hardware: tuple[str, ...] = ()
     flags: dict[str, bool] = field(default_factory=dict)
     predicates: dict[str, bool] = field(default_factory=dict)
+    on_hardware: dict[str, bool] = field(default_factory=dict)
 
     def canonical(self, dotted: str) -> str:
         for old, new in _ALIASES:
@@ -54,6 +56,10 @@ class Vocabulary:
             return self.predicates[dotted]
         last = dotted.rpartition(".")[2]
         return self.predicates.get(last)
+
+    def asks_for_hardware(self, dotted: str) -> bool | None:
+        """The value of a predicate that tells hardware apart: the same in all code, inside regions and outside."""
+        return self.on_hardware.get(dotted, self.on_hardware.get(dotted.rpartition(".")[2]))
 
     def flag(self, name: str) -> bool | None:
         """The value of a host flag inside a region, by the last part of its name."""
