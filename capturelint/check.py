@@ -230,7 +230,7 @@ def _load(options: CheckOptions) -> tuple[list[SourceFile], Project]:
         present=options.contents,
     )
     rest: list[SourceFile] = []
-    if options.root.is_dir() and [path.resolve() for path in options.paths] != [options.root.resolve()]:
+    if options.root.is_dir() and [*map(os.path.realpath, options.paths)] != [os.path.realpath(options.root)]:
         rest = find_sources((options.root,), root=options.root, exclude=exclude, force_exclude=True)
     if options.contents:
         chosen, rest = (
@@ -261,7 +261,7 @@ def _only_directories(options: CheckOptions) -> bool:
 
 def _parse_rest(project: Project, chosen: list[SourceFile], options: CheckOptions) -> None:
     """Files that no region reaches are parsed for their syntax errors alone, where that is cheap or asked for."""
-    named = {path.resolve() for path in options.paths if path.is_file()}
+    named = {Path(os.path.realpath(path)) for path in options.paths if path.is_file()}
     for file in chosen:
         if len(chosen) <= _PARSE_ALL or file.path in named:
             project.check_syntax(file.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +37,7 @@ class PathSettings:
     def __init__(self, rulebook: Rulebook, options: CheckOptions) -> None:
         self._rulebook = rulebook
         self._options = options
-        self._root = options.root.resolve()
+        self._root = Path(os.path.realpath(options.root))
         self._known: dict[str, Settings] = {}
         source = options.config.source or ""
         self._overrides = [
@@ -112,7 +113,7 @@ class PathSettings:
         return frozenset().union(*(self._rulebook.resolve(selector) for selector in selectors))
 
     def _below_root(self, path: str) -> str:
-        absolute = Path(path).resolve()
+        absolute = Path(os.path.realpath(path))
         return absolute.relative_to(self._root).as_posix() if absolute.is_relative_to(self._root) else path
 
 

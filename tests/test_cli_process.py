@@ -337,3 +337,11 @@ def test_colours_on_a_terminal(project: Path) -> None:
     assert "\x1b[1;31merror CG101\x1b[0m" in on_a_terminal("check", cwd=project)
     assert "\x1b[" not in on_a_terminal("check", cwd=project, NO_COLOR="1")
     assert "\x1b[" not in on_a_terminal("check", "--format", "json", cwd=project)
+
+
+@pytest.mark.parametrize("arguments", [("config", "loop.py"), ("explain-finding", "loop.py:5"), ("check", "loop.py")])
+def test_a_link_to_itself_is_no_fault_of_the_tool(run_tool: Tool, tmp_path: Path, arguments: Sequence[str]) -> None:
+    (tmp_path / "loop.py").symlink_to("loop.py")
+    done = run_tool(*arguments, cwd=tmp_path)
+    assert "internal error" not in done.stderr
+    assert done.status == (0 if arguments[0] == "config" else 2)

@@ -89,10 +89,9 @@ def test_only_a_head_is_needed(tmp_path: Path) -> None:
         (HEAD + "hardware: [rocm]", "mine.yaml: hardware: should be a table of hardware"),
         (HEAD + "hardware: { amd: {} }", "mine.yaml: hardware.amd: unknown hardware; there are cuda, rocm, "),
         (HEAD + "hardware: { rocm: {} }", "mine.yaml: hardware.rocm: should be a table with some of code, "),
-        (
-            HEAD + "hardware: { rocm: { names: [a] } }",
-            "mine.yaml: hardware.rocm: should be a table with some of code, ",
-        ),
+        (HEAD + "hardware: { rocm: { n: [a] } }", "mine.yaml: hardware.rocm.n: unknown key; there are code, flags, "),
+        (HEAD + "hardware: { rocm: { code: [HIP] } }", "mine.yaml: hardware.rocm.code: 'HIP' can match no name: "),
+        (HEAD + "hardware: { rocm: { code: [a.b] } }", "mine.yaml: hardware.rocm.code: 'a.b' can match no name: "),
         (HEAD + "hardware: { rocm: { code: a } }", "mine.yaml: hardware.rocm.code: should be a list of names"),
         ("- a", "mine.yaml: should be a mapping"),
         ("", "mine.yaml: should be a mapping"),
@@ -426,11 +425,11 @@ def limit() -> int:
 def recorded(x):
     return x.item()
 
-def eager(x):
+def other(x):
     return x.cpu()
 
 def step(x: torch.Tensor):  # capturelint: region
-    run = eager if backend() == "eager" else recorded
+    run = other if backend() == "eager" else recorded
     return run(x * limit())
 """
 

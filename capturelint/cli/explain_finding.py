@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def command(place: str, code: str | None, config_file: Path | None, color: str) 
 
     path, line = _place(place)
     codes = load_rulebook().resolve(code) if code is not None else None
-    below = path.resolve().is_relative_to(Path.cwd())
+    below = Path(os.path.realpath(path)).is_relative_to(Path.cwd())
     run = options.check_options(
         (path,),
         config_file=config_file,

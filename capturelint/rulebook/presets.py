@@ -164,9 +164,16 @@ def _by_hardware(path: Path, value: object) -> Mapping[Hardware, OnHardware]:
         where = f"{_HARDWARE}.{name}"
         if name not in known:
             raise RulebookError(f"{path.name}: {where}: unknown hardware; there are {', '.join(known)}")
-        if not isinstance(entry, dict) or not entry or not set(entry) <= set(_ON_HARDWARE):
+        if not isinstance(entry, dict) or not entry:
             raise RulebookError(f"{path.name}: {where}: should be a table with some of {', '.join(_ON_HARDWARE)}")
+        for key in entry:
+            if key not in _ON_HARDWARE:
+                raise RulebookError(f"{path.name}: {where}.{key}: unknown key; there are {', '.join(_ON_HARDWARE)}")
         lists = {key: _words(path, f"{where}.{key}", words) for key, words in entry.items()}
+        for pattern in lists.get("code", ()):
+            if pattern != pattern.lower() or "." in pattern:
+                text = f"{pattern!r} can match no name: parts of dotted names are compared, in lower case"
+                raise RulebookError(f"{path.name}: {where}.code: {text}")
         found[known[name]] = OnHardware(**lists)
     return found
 

@@ -233,16 +233,14 @@ def _callee(node: ast.AST) -> ast.AST:
 
 
 def _getattr(receiver: Value | None, given: Arguments, node: ast.AST, frame: Frame) -> Value:
-    from capturelint.values import attributes
+    from capturelint.values import attributes, names_from_text
 
     if len(given.positional) < 2:
         return UNKNOWN
-    found: list[Value] = []
-    for name in options(given.positional[1]):
-        if isinstance(name, Host) and isinstance(name.const, str):
-            found.append(attributes.get(given.positional[0], name.const, frame))
-        else:
-            return UNKNOWN
+    names = names_from_text.of_argument(node, 1, given.positional[1], frame)
+    if names is None:
+        return UNKNOWN
+    found = [attributes.get(given.positional[0], name, frame) for name in names]
     known = [value for value in found if not isinstance(value, Unknown)]
     if not known and len(given.positional) > 2:
         return join(given.positional[2], UNKNOWN)
