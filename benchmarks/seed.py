@@ -6,8 +6,10 @@ CORPUS holds one folder a package (``sglang``, ``vllm``, ...) with its unpacked 
 reaches is a candidate, however unsure the way to it. One hazard is planted in each of ``--count`` functions chosen at
 random, on a value that the source itself says is a tensor (an annotation, an operator of torch's on such a value, a
 constructor with a ``device=``), so that the choice does not rest on what the linter knows of the value. What the linter
-calls possible, and branches that it does not walk, count as not found; both have a column of their own. Calls that
-presets keep from being followed (for other hardware, or no part of a capture) are counted beside the functions.
+calls possible, and branches that it does not walk, count as not found; both have a column of their own. Nothing is
+planted behind a test that asks for other hardware than CUDA by a name such as ``is_rocm``: no machine that captures for
+CUDA comes there. Calls that presets keep from being followed (for other hardware, or no part of a capture) are counted
+beside the functions.
 """
 
 from __future__ import annotations
@@ -37,6 +39,8 @@ _T = TypeVar("_T")
 _HOST_WORDS = ("cpu", "host", "np", "numpy", "list", "pinned", "pin")
 _FACTORIES = {"empty", "zeros", "ones", "full", "arange", "rand", "randn", "tensor"}
 _NOT_TENSORS = {"is_tensor", "numel", "is_floating_point", "finfo", "iinfo", "device", "Size", "dtype", "equal"}
+#: names of tests that hold on other hardware
+_OTHER_HARDWARE = {f"is_{name}" for name in ("cpu", "hip", "hpu", "musa", "npu", "rocm", "tpu", "xpu")}
 _KEEPING = {
     "view", "reshape", "contiguous", "float", "half", "bfloat16", "clone", "detach", "transpose", "permute",
     "unsqueeze", "squeeze", "flatten", "expand", "new_empty", "new_zeros", "new_ones", "new_full",
@@ -160,6 +164,8 @@ class Points:
                     _forget(target, names)
             return
         for block in _blocks(statement):
+            if isinstance(statement, ast.If) and block is statement.body and _asks_for_others(statement.test):
+                continue
             inner = dict(names)
             if isinstance(statement, (ast.For, ast.AsyncFor)):
                 _forget(statement.target, inner)
@@ -177,6 +183,16 @@ def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
         block = getattr(statement, name, None)
         if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
             yield block
+
+
+def _asks_for_others(test: ast.expr) -> bool:
+    """``is_rocm()``, ``flag and _is_hip``: true on other hardware than CUDA alone."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(_asks_for_others(each) for each in test.values)
+    while isinstance(test, ast.Call):
+        test = test.func
+    name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""
+    return name.lstrip("_") in _OTHER_HARDWARE
 
 
 def _is_rejecting(test: ast.expr) -> bool:

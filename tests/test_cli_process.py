@@ -343,5 +343,5 @@ def test_colours_on_a_terminal(project: Path) -> None:
 def test_a_link_to_itself_is_no_fault_of_the_tool(run_tool: Tool, tmp_path: Path, arguments: Sequence[str]) -> None:
     (tmp_path / "loop.py").symlink_to("loop.py")
     done = run_tool(*arguments, cwd=tmp_path)
-    assert "internal error" not in done.stderr
+    assert "internal error" not in done.err
     assert done.status == (0 if arguments[0] == "config" else 2)
