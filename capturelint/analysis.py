@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,6 +26,7 @@ from capturelint.lifecycle import (
     side_effects,
     staging,
 )
+from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.setup import find as setup
 from capturelint.lifecycle.wrapped import WrappedCallables
 from capturelint.model import Confidence, Diagnostic, Finding, Hardware
@@ -118,7 +119,8 @@ def analyse(subject: Subject, watch: Stopwatch) -> Analysis:
 
     def graphs() -> Made:
         with watch.stage("lifecycle"):
-            return _made_around(subject, engine, rules.find(life.lives(engine, beside), beside, subject.codes))
+            lives = life.lives(engine, beside)
+            return _made_around(subject, engine, rules.find(lives, beside, subject.codes, _asking(project)))
 
     if forks:
         part, replayed = aside.both(code, graphs, at_once=(options.jobs or aside.cores()) > 1)
@@ -148,6 +150,15 @@ def _code(subject: Subject, engine: Engine, reaches: list[Reach], beside: list[R
     inside = findings.made_inside(subject.rulebook, subject.codes, hazards, reaches, options.min_confidence)
     inside = _with_fixes(inside, hazards, [each.unit.module for each in hazards], project)
     return _Part(inside, _made_around(subject, engine, around), project.learnt(), watch.seconds)
+
+
+def _asking(project: Project) -> rules.Ask:
+    """Asks about the life of one graph such that a fault of ours costs what is said of that graph alone."""
+
+    def ask(finder: rules.Finder, one: life.Life, moments: Moments) -> Iterable[Around]:
+        return _guarded(lambda _: list(finder(one, moments)), one.declaration, project=project) or ()
+
+    return ask
 
 
 def _made_around(subject: Subject, engine: Engine, around: list[Around]) -> Made:

@@ -69,7 +69,7 @@ class Surroundings:
 
     def _helpers(self, function: FunctionInfo, nodes: list[ast.AST]) -> Iterator[FunctionInfo]:
         """The methods that a function calls as statements of their own, which need no conditions to run."""
-        always = {id(each) for each in getattr(function.node, "body", ())}
+        always = {id(each) for each in function.node.body} if not isinstance(function.node, ast.Lambda) else set()
         scope = self.engine.scope_of(function, function.module)
         for node in nodes:
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and id(node) in always:

@@ -32,6 +32,8 @@ from capturelint.reach import Reach
 _INSIDE = frozenset(("CG203", "CG502", "CG507"))
 
 Finder = Callable[[Life, Moments], Iterator[Around]]
+#: how a finder is called: whoever asks decides what a fault in one of them comes to
+Ask = Callable[[Finder, Life, Moments], Iterable[Around]]
 
 
 def _finders() -> list[tuple[frozenset[str], Finder]]:
@@ -54,8 +56,8 @@ def _finders() -> list[tuple[frozenset[str], Finder]]:
     ]
 
 
-def find(lives: Lives, reaches: list[Reach], codes: Collection[str]) -> list[Around]:
-    """Every hazard around capture and replay, with the regions that it belongs to."""
+def find(lives: Lives, reaches: list[Reach], codes: Collection[str], ask: Ask) -> list[Around]:
+    """Every hazard around capture and replay, with the regions that it belongs to. ``ask`` calls a finder."""
     found: list[Around] = []
     captured = around.captured_lines(reaches)
     wanted = [finder for reported, finder in _finders() if not reported.isdisjoint(codes)]
@@ -64,7 +66,7 @@ def find(lives: Lives, reaches: list[Reach], codes: Collection[str]) -> list[Aro
             continue  # marked or configured: nothing is known of its capture
         moments = Moments(life)
         for finder in wanted:
-            found.extend(each for each in finder(life, moments) if not _is_captured(each, captured))
+            found.extend(each for each in ask(finder, life, moments) if not _is_captured(each, captured))
     return joined(found)
 
 
