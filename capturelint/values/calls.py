@@ -98,10 +98,7 @@ def _on_this_hardware(targets: list[Value], frame: Frame) -> list[Value]:
     here = [
         target
         for target in targets
-        if not (
-            isinstance(target, Function)
-            and vocabulary.is_for_other_hardware(f"{target.info.module.name}.{target.info.qualname}")
-        )
+        if not (isinstance(target, Function) and "other-hardware" in _said_of(target.info, frame))
     ]
     return here or targets
 
@@ -178,38 +175,57 @@ def _call_function(
     name = f"{info.module.name}.{info.qualname}"
     collector.callees.append(name)
     collector.receiver = target.bound
-    vocabulary = frame.engine.vocabulary
     if target.role == "triton":
         return UNKNOWN
     known = _asked(name, frame)
     if known is not None:
         return Host(const=known, kind="bool")
     if frame.in_region:
-        if vocabulary.matches(name, vocabulary.capture_safe):
+        said = _said_of(info, frame)
+        if "capture-safe" in said:
             return frame.engine.host_call(target, given)
-        if vocabulary.matches(name, vocabulary.synchronizes):
+        if "synchronizes" in said:
             collector.effects.append(Effect("synchronize", sure.confidence, f"`{info.name}` synchronizes (config)"))
             return frame.engine.host_call(target, given)
-        if vocabulary.matches(name, vocabulary.reads_device):
+        if "reads-device" in said:
             collector.effects.append(
                 Effect("host-read", sure.confidence, f"`{info.name}` reads from the device (config)")
             )
             return frame.engine.host_call(target, given)
-        if frame.depth and vocabulary.matches(name, vocabulary.outside):
+        if frame.depth and "outside" in said:
             frame.engine.unresolved(frame, node, "no part of a capture (preset)")
             return frame.engine.host_call(target, given)
-        if frame.depth and vocabulary.is_for_other_hardware(name):
+        if frame.depth and "other-hardware" in said:
             frame.engine.unresolved(frame, node, "for other hardware (preset)")
             return frame.engine.host_call(target, given)
         if info.owner is not None and info.name in _replaced(frame.engine, info.owner):
             sure = sure.at_most(Confidence.POSSIBLE, "another method is put in its place")
         if info.has_decorator("lru_cache", "cache"):
             sure = sure.at_most(Confidence.POSSIBLE, "cached: the warm-up has run it with the same arguments")
-        if frame.depth and vocabulary.is_eager(info.qualname):
+        if frame.depth and "eager" in said:
             # named directly in a region it is captured; further down it is the other path
             sure = sure.at_most(Confidence.POSSIBLE, "by its name it is the path without graphs")
         return frame.engine.enter(target, given, node, frame, sure)
     return frame.engine.host_call(target, given)
+
+
+def _said_of(info: FunctionInfo, frame: Frame) -> frozenset[str]:
+    """What config and presets say of a function, by their keys; patterns take long to match, and calls are many."""
+    vocabulary = frame.engine.vocabulary
+
+    def match() -> frozenset[str]:
+        name = f"{info.module.name}.{info.qualname}"
+        said = {
+            "capture-safe": vocabulary.matches(name, vocabulary.capture_safe),
+            "synchronizes": vocabulary.matches(name, vocabulary.synchronizes),
+            "reads-device": vocabulary.matches(name, vocabulary.reads_device),
+            "outside": vocabulary.matches(name, vocabulary.outside),
+            "other-hardware": vocabulary.is_for_other_hardware(name),
+            "eager": vocabulary.is_eager(info.qualname),
+        }
+        return frozenset(key for key, holds in said.items() if holds)
+
+    return frame.engine.remembered(("said of", info), match)
 
 
 def _asked(dotted: str, frame: Frame) -> bool | None:
