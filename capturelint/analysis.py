@@ -220,6 +220,7 @@ def _engine(project: Project, config: Config, presets: Sequence[Preset]) -> Engi
     def joined(own: tuple[str, ...], name: str) -> tuple[str, ...]:
         return (*own, *(word for preset in presets for word in getattr(preset, name)))
 
+    on_hardware = _by_hardware(presets, config.hardware, "predicates")
     vocabulary = Vocabulary(
         synchronizes=joined(words.synchronizes, "synchronizes"),
         reads_device=joined(words.reads_device, "reads_device"),
@@ -239,9 +240,9 @@ def _engine(project: Project, config: Config, presets: Sequence[Preset]) -> Engi
         flags={name: value for preset in presets for name, value in preset.flags.items()}
         | _by_hardware(presets, config.hardware, "flags"),
         predicates={name: value for preset in presets for name, value in preset.predicates.items()}
-        | _by_hardware(presets, config.hardware, "predicates")
+        | on_hardware
         | dict(words.predicates),
-        on_hardware=_by_hardware(presets, config.hardware, "predicates"),
+        on_hardware=on_hardware,
     )
     return Engine(project, load_ops(), vocabulary, config.torch_version, config.hardware)
 

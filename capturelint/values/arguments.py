@@ -75,19 +75,23 @@ def _refined(
     default: ast.expr | None,
     given: Arguments,
 ) -> Value:
-    info = function.info
+    scope = engine.module_scope(function.info.module)
+
+    def as_annotated() -> Value | None:
+        return annotated.value_of(engine, parameter.annotation, scope, parameter.arg)
+
     if value is not None and parameter.annotation is not None and _doubtful_tensor(value):
-        declared = annotated.value_of(engine, parameter.annotation, engine.module_scope(info.module), parameter.arg)
+        declared = as_annotated()
         if declared is not None and all(isinstance(option, Host) for option in options(declared)):
             return declared  # `n: int` says more than a guess that a tensor comes in
     if value is None and default is not None and not given.open_keywords:
-        return engine.evaluate_in(engine.module_scope(info.module), default)
+        return engine.evaluate_in(scope, default)
     if value is None or _says_little(value):
-        declared = annotated.value_of(engine, parameter.annotation, engine.module_scope(info.module), parameter.arg)
+        declared = as_annotated()
         if declared is not None and not (isinstance(value, Tensor) and not isinstance(declared, Tensor)):
             return value if isinstance(value, Tensor) else declared
     if value is not None and parameter.annotation is not None and (known := _tensor_or_nothing_known(value)):
-        declared = annotated.value_of(engine, parameter.annotation, engine.module_scope(info.module), parameter.arg)
+        declared = as_annotated()
         if isinstance(declared, Tensor) and declared.on_device:
             return join(*known)
     return value if value is not None else Unknown(parameter=parameter.arg)
@@ -99,8 +103,7 @@ def _says_little(value: Value) -> bool:
         return value.device is Device.UNKNOWN
     found = list(options(value))
     return any(type(option) is Unknown for option in found) and all(
-        type(option) is Unknown or (isinstance(option, Tensor) and option.confidence is Confidence.POSSIBLE)
-        for option in found
+        type(option) is Unknown or _is_possible_tensor(option) for option in found
     )
 
 

@@ -21,8 +21,9 @@ _AS_TEXT = (-1, ord("s"))
 
 def of_argument(call: ast.AST, index: int, value: Value, frame: Frame) -> list[str] | None:
     """The texts that an argument, evaluated to ``value``, may be; None where they are not all known."""
-    known = [option.const for option in options(value) if isinstance(option, Host) and isinstance(option.const, str)]
-    if len(known) == len(list(options(value))):
+    found = list(options(value))
+    known = [option.const for option in found if isinstance(option, Host) and isinstance(option.const, str)]
+    if len(known) == len(found):
         return known
     if isinstance(call, ast.Call) and index < len(call.args) and isinstance(call.args[index], ast.JoinedStr):
         return _formatted(call.args[index], frame)  # type: ignore[arg-type]
