@@ -20,7 +20,7 @@ from capturelint.cache.digests import content_digest, digest, tool_digest
 from capturelint.cache.store import Store
 from capturelint.errors import SourceError
 from capturelint.model import CheckResult
-from capturelint.project.module import parse_source
+from capturelint.project.parsing import parse_source
 from capturelint.project.questions import SOME, STORE, Question, Reply, reply
 from capturelint.project.search import MOST_STORING
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from capturelint.model import Edit, Fix, Span
-from capturelint.project.module import ImportedName, Module
+from capturelint.project.bindings import ImportedName
+from capturelint.project.module import Module
 
 _EMPTY = cst.Module(body=[])
 

@@ -74,7 +74,7 @@ def _cached_functions(engine: Engine) -> Iterator[tuple[str, tuple[FunctionInfo,
     """Functions with a bounded cache of their results, by the name that calls of them are known by."""
     project = engine.project
     for module in project.modules(project.search.mentioning("lru_cache")):
-        for info in module.all_functions():
+        for info in module.all_functions("lru_cache"):
             if info.owner is not None or not info.parameters():
                 continue  # one entry needs no second place
             for decorator in info.decorators:

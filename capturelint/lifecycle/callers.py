@@ -35,7 +35,7 @@ def _closure_calls(engine: Engine, info: FunctionInfo) -> Iterator[CallSite]:
         for name in site.module.uses.names_given_to(site.call):
             yield from _calls_of_value(engine, info, site.module, name)
     for module in engine.project.modules(engine.project.search.mentioning(maker.name), _MAX_FILES):
-        for decorated in module.all_functions():
+        for decorated in module.all_functions(maker.name):
             if decorated.has_decorator(maker.name):
                 for other in engine.project.modules(engine.project.search.calling(decorated.name), _MAX_FILES):
                     yield from _calls_of_value(engine, info, other, decorated.name)
@@ -57,7 +57,7 @@ def _calls_of_passed(engine: Engine, info: FunctionInfo) -> Iterator[CallSite]:
     if owner is None or info.name not in ("forward", "__call__"):
         return
     for module in engine.project.modules(engine.project.search.mentioning(owner.name), _MAX_FILES):
-        for function in module.all_functions():
+        for function in module.all_functions(owner.name):
             for parameter in function.parameters():
                 if parameter.annotation is not None and owner.name in ast.unparse(parameter.annotation):
                     yield from _calls_of_value(engine, info, module, parameter.arg)

@@ -223,7 +223,7 @@ def _launches(module: Module, name: str) -> Iterator[tuple[FunctionInfo | None, 
     """``name[grid](...)`` in a module."""
     if f"{name}[" not in module.source:
         return
-    for calls in module.uses.calls.values():
+    for calls in module.uses.all_calls().values():
         for holder, call in calls:
             if isinstance(call.func, ast.Subscript) and last_name(call.func.value) == name:
                 yield holder, call

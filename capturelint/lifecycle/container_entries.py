@@ -129,6 +129,6 @@ def _entries(life: Life, place: Place) -> Iterator[Binding]:
 def _sharing(owner: FunctionInfo, name: str) -> Iterator[FunctionInfo]:
     """The function whose local it is, and those within that have none of that name."""
     yield owner
-    for info in owner.module.all_functions():
-        if info.parent is owner and name not in info.assigned and name not in {each.arg for each in info.parameters()}:
+    for info in owner.module.inner_functions(owner):
+        if name not in info.assigned and name not in {each.arg for each in info.parameters()}:
             yield info

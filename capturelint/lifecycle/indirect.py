@@ -57,7 +57,7 @@ class IndirectRebinding:
                 (function, store)
                 for function in (None, *module.all_functions())
                 if function is None or not constructs(function, set())
-                for node in (function.acts if function is not None else walk_own(module.tree))
+                for node in (function.acts if function is not None else walk_own(module.top))
                 for store in _stores(node)
             ]
         return self._stores[module]

@@ -98,7 +98,7 @@ def _dropped(life: Life, moments: Moments) -> Iterator[Around]:
 def _drops_in(engine: Engine, function: FunctionInfo | None, module: Module) -> list[tuple[ast.AST, ast.expr]]:
     """What a function drops, or a module's own code, looked up once for all graphs."""
     owner: FunctionInfo | Module = function if function is not None else module
-    root = function.node if function is not None else module.tree
+    root = function.node if function is not None else module.top
     return engine.remembered(
         ("drops", owner), lambda: [(node, target) for node in walk_own(root) for target in _drops(node)]
     )

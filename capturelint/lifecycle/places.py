@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 from capturelint.lifecycle import stores
 from capturelint.lifecycle.callers import callers
+from capturelint.project.bindings import AssignedName, ImportedName
 from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, keyword_value, last_name
-from capturelint.project.module import AssignedName, ImportedName, Module
+from capturelint.project.module import Module
 from capturelint.values.call_sites import CallSite
 from capturelint.values.domain import UNKNOWN, BoundExternal, Function, Instance, Value, options
 from capturelint.values.engine import Engine
@@ -220,7 +221,7 @@ class _Walk:
                 home = self.engine.project.module_at(target) if target is not None else None
                 if home is not None and other is not None:
                     self._global(home, other, path)
-        for info in module.uses.globals.get(name, []):
+        for info in module.uses.globals(name):
             for value, at in stores.assigned_to(info.node, name):
                 self.expression(info, module, value, (*at, *path))
 
@@ -290,7 +291,7 @@ def argument(info: FunctionInfo, site: CallSite, name: str) -> Iterator[ast.expr
     if given is not None:
         yield given
         return
-    node = info.node.args
+    node = info.head.args
     names = [each.arg for each in (*node.posonlyargs, *node.args)]
     offset = 1 if site.bound and not info.is_static and info.owner is not None else 0
     if name in names:

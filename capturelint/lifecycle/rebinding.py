@@ -293,12 +293,12 @@ def _attribute_bindings(
     engine: Engine, site: Site, name: str
 ) -> Iterator[tuple[Module, FunctionInfo | None, ast.AST, ast.expr]]:
     for module in engine.project.modules(engine.project.search.storing(name), _MAX_FILES):
-        for function, statement, receiver in module.uses.attribute_stores.get(name, []):
+        for function, statement, receiver in module.uses.attribute_stores(name):
             if _is_receiver(engine, module, function, receiver, site):
                 for target in store_targets(statement):
                     if isinstance(target, ast.Attribute) and target.attr == name:
                         yield module, function, statement, target
-        for function, statement, target in module.uses.attribute_items.get(name, []):
+        for function, statement, target in module.uses.attribute_items(name):
             if _is_receiver(engine, module, function, target.value.value, site):  # type: ignore[attr-defined]
                 yield module, function, statement, target
 

@@ -164,10 +164,9 @@ def _is_runner(life: Life, cls: ClassInfo) -> bool:
 def _that_share(place: Place) -> Iterator[FunctionInfo]:
     """Functions within, that bind the name of the one around them."""
     assert isinstance(place.owner, FunctionInfo)
-    for info in place.owner.module.all_functions():
-        if info.parent is place.owner:
-            if any(isinstance(node, ast.Nonlocal) and place.name in node.names for node in walk_own(info.node)):
-                yield info
+    for info in place.owner.module.inner_functions(place.owner):
+        if any(isinstance(node, ast.Nonlocal) and place.name in node.names for node in walk_own(info.node)):
+            yield info
 
 
 def _puts_another(life: Life, read: set[Place], place: Place, each: Binding) -> bool:

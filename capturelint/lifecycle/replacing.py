@@ -16,8 +16,9 @@ from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence, Consequence
+from capturelint.project.bindings import AssignedName
 from capturelint.project.definitions import FunctionInfo, dotted_name, is_true, keyword_value, last_name, walk_own
-from capturelint.project.module import AssignedName, Module
+from capturelint.project.module import Module
 from capturelint.values import hierarchy
 from capturelint.values.changing import constructs
 from capturelint.values.devices import is_dtype
@@ -81,7 +82,7 @@ class Replacing:
             found: list[tuple[FunctionInfo | None, ast.AST]] = []
             for function in (None, *module.all_functions()):
                 if function is None or not constructs(function, set()):
-                    nodes = function.acts if function is not None else walk_own(module.tree)
+                    nodes = function.acts if function is not None else walk_own(module.top)
                     found.extend((function, node) for node in nodes if _may_replace(node))
             self._candidates[module] = found
         return self._candidates[module]

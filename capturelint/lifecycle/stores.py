@@ -96,9 +96,9 @@ def _work_out_stores(engine: Engine, module: Module, name: str) -> _Stored:
                     stored.derived.setdefault(base, []).append(len(stored.stores))
         stored.stores.append(stores)
 
-    for function, statement, receiver in module.uses.attribute_stores.get(name, []):
+    for function, statement, receiver in module.uses.attribute_stores(name):
         add(function, receiver, list(_assigned(module, function, statement, name)))
-    for function, statement, target in module.uses.attribute_items.get(name, []):
+    for function, statement, target in module.uses.attribute_items(name):
         value = getattr(statement, "value", None)
         holder = target.value.value if isinstance(target.value, ast.Attribute) else None
         if isinstance(value, ast.expr) and holder is not None:

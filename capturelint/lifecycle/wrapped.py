@@ -82,17 +82,18 @@ def _is_known_by(callee: ast.expr, context: Context, module: Module) -> bool:
 
 
 def _in_module(engine: Engine, module: Module) -> Iterator[Wrapped]:
-    decorators = {id(d): info for info in module.all_functions() for d in info.decorators}
     compile_name = last_name_of_compile(module)
     aliases = {alias for alias, found in module.names.items() if any(getattr(d, "name", "") == GRAPHED for d in found)}
-    for name in dict.fromkeys((compile_name, GRAPHED, *sorted(aliases))):
+    names = tuple(dict.fromkeys((compile_name, GRAPHED, *sorted(aliases))))
+    decorators = {id(d): info for info in module.all_functions(*names) for d in info.decorators}
+    for name in names:
         for holder, call in module.calls_named(name):
             kind = _kind(engine, module, holder, call)
             if kind is None:
                 continue
-            names = frozenset((*module.uses.names_given_to(call), *_returned_as(module, holder, call)))
-            yield Wrapped(kind, module, call, names, decorators.get(id(call)), _conditional(holder, call))
-    for info in module.all_functions():
+            given = frozenset((*module.uses.names_given_to(call), *_returned_as(module, holder, call)))
+            yield Wrapped(kind, module, call, given, decorators.get(id(call)), _conditional(holder, call))
+    for info in module.all_functions(compile_name):
         for decorator in info.decorators:
             if isinstance(decorator, (ast.Name, ast.Attribute)) and last_name(decorator) == compile_name:
                 if _is(engine, module, None, decorator, "torch.compile"):

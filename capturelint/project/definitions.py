@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from capturelint.project.forms import CHANGED, STORED_OR_REGISTERED, Form
+
 if TYPE_CHECKING:
+    from capturelint.project.bodies import Body
     from capturelint.project.module import Module
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -21,36 +24,68 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 @dataclass(eq=False, repr=False, slots=True)
 class FunctionInfo:
-    """A function, method or lambda. Identity is the object: one per node."""
+    """A function, method or lambda. Identity is the object: one per node.
 
-    node: FunctionNode
+    ``head`` is its node for those who look at its name, signature and decorators alone: it may lack its body, which
+    comes where ``node`` is asked for (see ``bodies``).
+    """
+
+    head: FunctionNode
     module: Module
     qualname: str
     owner: ClassInfo | None = None
     parent: FunctionInfo | None = None
+    #: the body, as long as nobody has asked for it
+    later: Body | None = None
     _assigned: dict[str, list[ast.expr]] | None = None
     _acts: tuple[ast.AST, ...] | None = None
+    _bound: AttributeUses | None = None
 
     def __repr__(self) -> str:
-        return f"<function {self.qualname} at {self.module.display}:{self.node.lineno}>"
+        return f"<function {self.qualname} at {self.module.display}:{self.line}>"
+
+    @property
+    def node(self) -> FunctionNode:
+        if self.later is not None:
+            self.module.load(self.later)
+        return self.head
+
+    @property
+    def is_lambda(self) -> bool:
+        return isinstance(self.head, ast.Lambda)
 
     @property
     def name(self) -> str:
-        return self.node.name if not isinstance(self.node, ast.Lambda) else "<lambda>"
+        return self.head.name if not isinstance(self.head, ast.Lambda) else "<lambda>"
 
     @property
     def line(self) -> int:
-        return self.node.lineno
+        return self.head.lineno
 
     @property
     def decorators(self) -> list[ast.expr]:
-        return [] if isinstance(self.node, ast.Lambda) else self.node.decorator_list
+        return [] if isinstance(self.head, ast.Lambda) else self.head.decorator_list
 
     @property
     def body(self) -> list[ast.stmt]:
-        if isinstance(self.node, ast.Lambda):
-            return [ast.copy_location(ast.Return(value=self.node.body), self.node.body)]
-        return self.node.body
+        node = self.node
+        if isinstance(node, ast.Lambda):
+            return [ast.copy_location(ast.Return(value=node.body), node.body)]
+        return node.body
+
+    @property
+    def bound(self) -> AttributeUses:
+        """What the code of a method, with all that stands in it, binds to attributes of its first parameter."""
+        if self._bound is None:
+            self._bound = AttributeUses()
+            if self.parameters() and not self.is_static:
+                receiver = self.parameters()[0].arg
+                nodes = [node for node in walk_own(self.node, into_nested=True) if isinstance(node, _BINDING)]
+                for attribute, node in _bindings_of(nodes, receiver):
+                    self._bound.stores.setdefault(attribute, []).append(node)
+                for attribute, node in mutations_of(nodes, receiver):
+                    self._bound.mutations.setdefault(attribute, []).append(node)
+        return self._bound
 
     @property
     def assigned(self) -> dict[str, list[ast.expr]]:
@@ -88,7 +123,7 @@ class FunctionInfo:
         return self.owner is not None and self.has_decorator("property", "cached_property")
 
     def parameters(self) -> list[ast.arg]:
-        arguments = self.node.args
+        arguments = self.head.args
         return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
 
 
@@ -102,8 +137,8 @@ class ClassInfo:
     assigned: dict[str, ast.expr | None] = field(default_factory=dict)
     annotations: dict[str, ast.expr] = field(default_factory=dict)
     nested: dict[str, ClassInfo] = field(default_factory=dict)
-    _stores: dict[str, list[tuple[FunctionInfo, ast.AST]]] | None = None
-    _mutations: dict[str, list[tuple[FunctionInfo, ast.AST]]] | None = None
+    _stores: dict[str, list[tuple[FunctionInfo, ast.AST]]] = field(default_factory=dict)
+    _mutations: dict[str, list[tuple[FunctionInfo, ast.AST]]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<class {self.qualname} at {self.module.display}:{self.node.lineno}>"
@@ -113,40 +148,46 @@ class ClassInfo:
         return self.node.name
 
     @property
+    def decorators(self) -> list[ast.expr]:
+        return self.node.decorator_list
+
+    @property
     def is_dataclass(self) -> bool:
-        return any(last_name(d) in ("dataclass", "define", "frozen", "attrs") for d in self.node.decorator_list)
+        return any(last_name(d) in ("dataclass", "define", "frozen", "attrs") for d in self.decorators)
 
     def attribute_stores(self, name: str) -> list[tuple[FunctionInfo, ast.AST]]:
         """What binds ``self.name`` in this class's own methods: statements, or calls such as ``register_buffer``."""
-        if self._stores is None:
-            self._index_attributes()
-        assert self._stores is not None
-        return self._stores.get(name, [])
+        known = self._stores.get(name)
+        if known is None:
+            methods = self._speaking_of(name, STORED_OR_REGISTERED)
+            known = [(method, node) for method in methods for node in method.bound.stores.get(name, ())]
+            self._stores[name] = known
+        return known
 
     def attribute_mutations(self, name: str) -> list[tuple[FunctionInfo, ast.AST]]:
         """What adds to the container ``self.name`` in this class's own methods."""
-        if self._mutations is None:
-            self._index_attributes()
-        assert self._mutations is not None
-        return self._mutations.get(name, [])
+        known = self._mutations.get(name)
+        if known is None:
+            methods = self._speaking_of(name, CHANGED)
+            known = [(method, node) for method in methods for node in method.bound.mutations.get(name, ())]
+            self._mutations[name] = known
+        return known
 
     def attribute_names(self) -> list[str]:
         """The attributes that the class's own code binds or declares on its objects."""
-        if self._stores is None:
-            self._index_attributes()
-        return list(dict.fromkeys((*(self._stores or ()), *self.annotations)))
+        bound = (name for method in self.methods.values() for name in method.bound.stores)
+        return list(dict.fromkeys((*bound, *self.annotations)))
 
-    def _index_attributes(self) -> None:
-        self._stores, self._mutations = {}, {}
-        for method in self.methods.values():
-            if not method.parameters() or method.is_static:
-                continue
-            receiver = method.parameters()[0].arg
-            nodes = [node for node in walk_own(method.node, into_nested=True) if isinstance(node, _BINDING)]
-            for attribute, node in _bindings_of(nodes, receiver):
-                self._stores.setdefault(attribute, []).append((method, node))
-            for attribute, node in mutations_of(nodes, receiver):
-                self._mutations.setdefault(attribute, []).append((method, node))
+    def _speaking_of(self, name: str, form: Form) -> list[FunctionInfo]:
+        return [method for method in self.methods.values() if self.module.may_speak_of(method, name, form)]
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class AttributeUses:
+    """What binds an attribute, and what adds to the container in one, by the attribute."""
+
+    stores: dict[str, list[ast.AST]] = field(default_factory=dict)
+    mutations: dict[str, list[ast.AST]] = field(default_factory=dict)
 
 
 #: statements with targets, and calls, which may store and change too

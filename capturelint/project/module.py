@@ -3,267 +3,167 @@
 from __future__ import annotations
 
 import ast
-import warnings
-from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any
 
 from capturelint.errors import SourceError
 from capturelint.model import Span
-from capturelint.project.definitions import CHILDLESS, ClassInfo, FunctionInfo, children
-from capturelint.project.uses import Uses, find_uses
-from capturelint.source.decoding import decode
+from capturelint.project.bindings import Definition, ImportedName
+from capturelint.project.bodies import Bodies, Body
+from capturelint.project.definitions import ClassInfo, FunctionInfo
+from capturelint.project.forms import Form
+from capturelint.project.index import Indexer
+from capturelint.project.lookup import Lookup
+from capturelint.project.parsing import parse_body, parse_outline, parse_source
+from capturelint.project.text import Text
 from capturelint.source.files import SourceFile
-
-_TOO_DEEP = "too many nested parentheses"
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedName:
-    """``from module import name``, or ``import module`` when ``name`` is None. ``level`` counts leading dots."""
-
-    module: str
-    name: str | None
-    level: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class AssignedName:
-    """A module-level name bound to an expression; ``target`` is the whole target (it may be a tuple)."""
-
-    target: ast.expr
-    value: ast.expr
-
-
-Definition = FunctionInfo | ClassInfo | ImportedName | AssignedName
 
 
 @dataclass(eq=False, repr=False, slots=True)
 class Module:
+    """``top``: the module's tree, in which functions have no bodies until somebody asks for one (see ``bodies``).
+
+    ``functions`` and ``classes`` hold what is known by node identity: those in bodies only where these were asked for.
+    """
+
     file: SourceFile
     #: dotted name under the import root, for example ``pkg.sub.mod``
     name: str
     is_package: bool
-    source: str
-    tree: ast.Module
+    text: Text
+    top: ast.Module
+    report: Callable[[SourceError], object]
     names: dict[str, list[Definition]] = field(default_factory=dict)
     star_imports: list[ImportedName] = field(default_factory=list)
     functions: dict[int, FunctionInfo] = field(default_factory=dict)
     classes: dict[int, ClassInfo] = field(default_factory=dict)
+    bodies: Bodies = field(init=False)
+    #: functions in the order in which the index comes by, with the bodies that hold more of them
+    order: list[FunctionInfo | Body] = field(default_factory=list)
+    top_classes: tuple[ClassInfo, ...] = ()
     #: kept here by those who work it out: what the code of the module and of each function binds, by node identity
     own_code: dict[int, Any] = field(default_factory=dict)
-    _uses: Uses | None = None
-    #: where each line begins in ``source``; the lines themselves would take twice the memory of the source
-    _starts: array[int] | None = None
+    _uses: Lookup | None = None
 
     @property
     def display(self) -> str:
         return self.file.display
 
     @property
+    def source(self) -> str:
+        return self.text.source
+
+    @property
     def lines(self) -> list[str]:
         return self.source.split("\n")
 
     def line_text(self, line: int) -> str:
-        if self._starts is None:
-            self._starts = array("L", accumulate((len(each) + 1 for each in self.lines), initial=0))
-        if not 0 < line < len(self._starts):
-            return ""
-        return self.source[self._starts[line - 1] : self._starts[line] - 1]
+        return self.text.line(line)
 
     def text_between(self, span: Span) -> str:
         """The source text of a finding's span."""
-        lines = [self.line_text(line) for line in range(span.line, span.end_line + 1)]
-        if not lines:
-            return ""
-        lines[-1] = lines[-1][: span.end_column - 1]
-        lines[0] = lines[0][span.column - 1 :]
-        return "\n".join(lines)
+        return self.text.of_span(span)
 
     def text_of(self, node: ast.AST) -> str:
-        """The source text of a node, as ``ast.get_source_segment`` gives it, which splits the source at each call."""
-        first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
-        start, end = node.col_offset, node.end_col_offset  # type: ignore[attr-defined]
-        lines = [self.line_text(each).encode() for each in range(first, last + 1)]
-        lines[-1] = lines[-1][:end]
-        lines[0] = lines[0][start:]
-        return b"\n".join(lines).decode()
+        return self.text.of_node(node)
 
     def segment(self, node: ast.AST, limit: int = 80) -> str:
         """The source text of a node on one line, shortened to ``limit`` characters."""
         text = " ".join(self.text_of(node).split())
         return text if len(text) <= limit else text[: limit - 3] + "..."
 
+    @property
+    def tree(self) -> ast.Module:
+        """The module's whole tree, for those who walk into functions."""
+        for body in self.bodies.all:
+            self._loaded(body)
+        return self.top
+
+    def load(self, body: Body) -> None:
+        """Puts a body back into its function, and registers the functions and classes that it holds."""
+        node = body.function.head
+        assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        body.function.later = None
+        node.body = self._statements(body, node)
+        node.end_lineno, node.end_col_offset = node.body[-1].end_lineno, node.body[-1].end_col_offset
+        Indexer(self).within(body)
+
+    def _statements(self, body: Body, node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.stmt]:
+        try:
+            return parse_body(self.source[body.lines.begin : body.lines.end], body.lines.first)
+        except (SyntaxError, RecursionError, MemoryError):
+            pass
+        try:
+            _, tree = parse_source(self.file, self.source.encode())
+        except SourceError as error:
+            self.report(error)
+            return [_unknown(body.lines.first)]
+        place = (node.lineno, node.col_offset)
+        functions = (each for each in ast.walk(tree) if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)))
+        return next(each.body for each in functions if (each.lineno, each.col_offset) == place)
+
     def function(self, node: ast.AST) -> FunctionInfo:
         return self.functions[id(node)]
 
-    def all_functions(self) -> Iterator[FunctionInfo]:
-        return iter(self.functions.values())
+    def all_functions(self, *words: str) -> Iterator[FunctionInfo]:
+        """Every function and lambda; of those with a name only the ones whose text holds one of ``words``, if given."""
+        asked = self.bodies.mentioning(words, whole=True) if words else self.bodies.all
+        functions = {body.function for body in asked}
+        others = {body.function for body in self.bodies.all} - functions if words else set()
+        for each in list(self.order):
+            if isinstance(each, FunctionInfo):
+                if each not in others:
+                    yield each
+            elif each.function in functions:
+                yield from self._loaded(each).inner
+
+    def all_classes(self) -> Iterator[ClassInfo]:
+        yield from self.top_classes
+        holding = set(self.bodies.with_classes())
+        for each in self.order:
+            if isinstance(each, Body) and each in holding:
+                yield from self._loaded(each).classes
+
+    def inner_functions(self, owner: FunctionInfo) -> Iterator[FunctionInfo]:
+        """The functions and lambdas that stand directly in a function."""
+        body = self.bodies.at(owner.line)
+        known = [*(self._loaded(body).inner if body is not None else ()), *self.order]
+        return (info for info in known if isinstance(info, FunctionInfo) and info.parent is owner)
+
+    def may_speak_of(self, function: FunctionInfo, name: str, form: Form) -> bool:
+        """Whether a function's body holds a name in a form, as far as that is known without it."""
+        body = function.later
+        return body is None or not name.isascii() or self.bodies.may_hold(body, name, form)
+
+    def _loaded(self, body: Body) -> Body:
+        if body.function.later is not None:
+            self.load(body)
+        return body
 
     @property
-    def uses(self) -> Uses:
+    def uses(self) -> Lookup:
         """Who calls and binds what in this module, by name; worked out when first asked for."""
         if self._uses is None:
-            self._uses = find_uses(self.tree, self.functions)
+            self._uses = Lookup(self)
         return self._uses
 
     def calls_named(self, name: str) -> list[tuple[FunctionInfo | None, ast.Call]]:
         """Calls whose callee's last identifier is ``name``, with the innermost function that holds each."""
-        return self.uses.calls.get(name, [])
+        return self.uses.calls(name)
 
 
-def parse_module(file: SourceFile, data: bytes, name: str, is_package: bool) -> Module:
-    """Decodes, parses and indexes a file's bytes. Raises SourceError."""
-    source, tree = parse_source(file, data)
-    module = Module(file, name, is_package, source, tree)
-    _Indexer(module).run()
+def _unknown(line: int) -> ast.Return:
+    """Stands for a body that can't be parsed: what such a function returns is not known."""
+    place = {"lineno": line, "col_offset": 0, "end_lineno": line, "end_col_offset": 0}
+    return ast.Return(value=ast.Name(id="<not parsed>", ctx=ast.Load(), **place), **place)
+
+
+def parse_module(
+    file: SourceFile, data: bytes, name: str, is_package: bool, report: Callable[[SourceError], object]
+) -> Module:
+    """Decodes, parses and indexes a file's bytes; ``report`` hears of wrong bodies. Raises SourceError."""
+    source, tree, bodies = parse_outline(file, data)
+    module = Module(file, name, is_package, Text(source), tree, report)
+    Indexer(module, bodies).run()
     return module
-
-
-def parse_source(file: SourceFile, data: bytes) -> tuple[str, ast.Module]:
-    """A file's text and its tree. Raises SourceError."""
-    source = decode(data, file.display)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return source, ast.parse(source)
-    except SyntaxError as error:
-        # what no version takes is kept from LibCST's parser, which such nesting crashes
-        newer = "" if error.msg.startswith(_TOO_DEEP) else _if_newer(source)
-        raise SourceError(file.display, error.lineno or 1, f"{error.msg}{newer}") from None
-    except (RecursionError, MemoryError):
-        raise SourceError(file.display, 1, "nested too deeply to parse") from None
-
-
-def _if_newer(source: str) -> str:
-    """What to say of syntax that a newer Python takes. Imported where a file is wrong, which few are."""
-    from capturelint.source.newer_syntax import newer_version
-
-    version = newer_version(source)
-    return f": this is syntax of Python {version[0]}.{version[1]}" if version is not None else ""
-
-
-class _Indexer:
-    def __init__(self, module: Module) -> None:
-        self.module = module
-
-    def run(self) -> None:
-        self._statements(self.module.tree.body)
-        self._functions(self.module.tree, "", None)
-
-    def _bind(self, name: str, definition: Definition) -> None:
-        self.module.names.setdefault(name, []).append(definition)
-
-    def _statements(self, body: list[ast.stmt]) -> None:
-        """Top-level bindings, also those under ``if``, ``try``, ``with`` and loops."""
-        for statement in body:
-            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                info = FunctionInfo(statement, self.module, statement.name)
-                self.module.functions[id(statement)] = info
-                self._bind(statement.name, info)
-            elif isinstance(statement, ast.ClassDef):
-                self._bind(statement.name, self._class(statement, ""))
-            elif isinstance(statement, (ast.Import, ast.ImportFrom)):
-                for name, imported in imported_names(statement):
-                    if name == "*":
-                        self.module.star_imports.append(imported)
-                    else:
-                        self._bind(name, imported)
-            elif isinstance(statement, ast.Assign):
-                for target in statement.targets:
-                    self._assigned(target, target, statement.value)
-            elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-                self._assigned(statement.target, statement.target, statement.value)
-            for inner in ("body", "orelse", "finalbody"):
-                nested = getattr(statement, inner, None)
-                if nested and not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                    self._statements(nested)
-            for handler in getattr(statement, "handlers", ()):
-                self._statements(handler.body)
-
-    def _assigned(self, part: ast.expr, target: ast.expr, value: ast.expr) -> None:
-        if isinstance(part, ast.Name):
-            self._bind(part.id, AssignedName(target, value))
-        elif isinstance(part, (ast.Tuple, ast.List)):
-            for element in part.elts:
-                self._assigned(element, target, value)
-
-    def _class(self, node: ast.ClassDef, prefix: str) -> ClassInfo:
-        info = ClassInfo(node, self.module, prefix + node.name)
-        self.module.classes[id(node)] = info
-        self._class_body(info, node.body)
-        return info
-
-    def _class_body(self, info: ClassInfo, body: list[ast.stmt]) -> None:
-        for statement in body:
-            if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                method = FunctionInfo(statement, self.module, f"{info.qualname}.{statement.name}", owner=info)
-                self.module.functions[id(statement)] = method
-                if statement.name not in info.methods or not method.has_decorator("setter", "overload", "deleter"):
-                    info.methods[statement.name] = method
-            elif isinstance(statement, ast.ClassDef):
-                info.nested[statement.name] = self._class(statement, info.qualname + ".")
-            elif isinstance(statement, ast.Assign):
-                for target in statement.targets:
-                    if isinstance(target, ast.Name):
-                        info.assigned[target.id] = statement.value
-            elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                info.assigned.setdefault(statement.target.id, None)
-                if statement.value is not None:
-                    info.assigned[statement.target.id] = statement.value
-                info.annotations[statement.target.id] = statement.annotation
-            elif isinstance(statement, (ast.If, ast.Try, ast.With)):
-                self._class_body(info, statement.body)
-                self._class_body(info, getattr(statement, "orelse", []))
-
-    def _functions(self, node: ast.AST, prefix: str, parent: FunctionInfo | None) -> None:
-        """Registers every function, lambda and class that is not registered yet, with its parent."""
-        stack: list[tuple[ast.AST, str, FunctionInfo | None]] = [(node, prefix, parent)]
-        lambdas = "lambda" in self.module.source  # without one, expressions hold no functions
-        while stack:
-            current, prefix, parent = stack.pop()
-            if isinstance(current, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                info = self.module.functions.get(id(current))
-                if info is None:
-                    label = current.name if not isinstance(current, ast.Lambda) else "<lambda>"
-                    info = FunctionInfo(current, self.module, prefix + label, parent=parent)
-                    self.module.functions[id(current)] = info
-                else:
-                    info.parent = parent
-                parent, prefix = info, f"{info.qualname}.<locals>."
-            elif isinstance(current, ast.ClassDef):
-                if id(current) not in self.module.classes:
-                    self._class(current, prefix)
-                prefix = self.module.classes[id(current)].qualname + "."
-            stack.extend(
-                [
-                    (child, prefix, parent)
-                    for child in (children(current) if lambdas else _blocks(current))
-                    if child.__class__ not in CHILDLESS
-                ]
-            )
-
-
-def _blocks(node: ast.AST) -> list[ast.AST]:
-    """The statements below a statement, with the handlers and cases that hold some."""
-    held = node.__dict__
-    return [each for name in _BLOCKS for each in held.get(name, ())]
-
-
-_BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
-
-
-def imported_names(statement: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, ImportedName]]:
-    """The names that an import statement binds."""
-    if isinstance(statement, ast.Import):
-        for alias in statement.names:
-            if alias.asname:
-                yield alias.asname, ImportedName(alias.name, None)
-            else:
-                top = alias.name.partition(".")[0]
-                yield top, ImportedName(top, None)
-        return
-    for alias in statement.names:
-        yield alias.asname or alias.name, ImportedName(statement.module or "", alias.name, statement.level)

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from capturelint.errors import SourceError
 from capturelint.model import Diagnostic
+from capturelint.project.bindings import ImportedName
 from capturelint.project.definitions import ClassInfo, last_name
-from capturelint.project.module import ImportedName, Module, parse_module, parse_source
+from capturelint.project.module import Module, parse_module
+from capturelint.project.parsing import parse_source
 from capturelint.project.questions import Question, Reply
 from capturelint.project.search import NameSearch
 from capturelint.source.files import SourceFile
@@ -69,10 +71,13 @@ class Project:
         file = self._by_path[path]
         name, is_package = self._module_name(path)
         try:
-            self._modules[path] = parse_module(file, self._read(file), name, is_package)
+            self._modules[path] = parse_module(file, self._read(file), name, is_package, self._report)
         except SourceError as error:
-            self.diagnostics[file.display] = Diagnostic(error.path, error.line, str(error))
+            self._report(error)
         return self._modules[path]
+
+    def _report(self, error: SourceError) -> None:
+        self.diagnostics[error.path] = Diagnostic(error.path, error.line, str(error))
 
     def parsed(self) -> Iterable[Path]:
         """The files that ``module_at`` was asked for, here or where something was taken over from."""
@@ -99,7 +104,7 @@ class Project:
 
     def check_syntax(self, path: Path) -> None:
         """Leaves a diagnostic for a file that cannot be parsed; nothing of a right one is kept."""
-        if path in self._modules or path in self.syntax:
+        if path in self.syntax or (path in self._modules and self._is_whole(self._modules[path])):
             return
         file = self._by_path[path]
         try:
@@ -107,7 +112,12 @@ class Project:
             self.syntax[path] = True
         except SourceError as error:
             self.syntax[path] = False
-            self.diagnostics[file.display] = Diagnostic(error.path, error.line, str(error))
+            self._report(error)
+
+    @staticmethod
+    def _is_whole(module: Module | None) -> bool:
+        """Whether all of a module was parsed, or what is wrong with it was said."""
+        return module is None or not module.bodies.all
 
     def _module_name(self, path: Path) -> tuple[str, bool]:
         if path not in self._names:
@@ -246,7 +256,7 @@ class Project:
                 if module is None:
                     continue
                 wanted = {cls for each, cls in derived if each is file}
-                for info in module.classes.values():
+                for info in module.all_classes():
                     if info.name in wanted and any(last_name(base) == name for base in info.node.bases):
                         found.append(info)
             self._subclasses[name] = found

@@ -53,7 +53,7 @@ def find_split(engine: Engine) -> Iterator[Declaration]:
     """``x.begin()`` ... ``x.end()`` where two methods of the project's own class begin and end the capture."""
     for file in engine.project.search.holding(BEGIN_END):
         module = engine.project.module_at(file.path)
-        for cls in module.classes.values() if module is not None else ():
+        for cls in module.all_classes() if module is not None else ():
             first = [m.name for m in cls.methods.values() if _has(m, BEGINS) and not _has(m, ENDS)]
             last = [m.name for m in cls.methods.values() if _has(m, ENDS) and not _has(m, BEGINS)]
             for name in first:

@@ -28,7 +28,7 @@ KIND = "torch.compile"
 
 
 def find(engine: Engine, module: Module) -> Iterator[Declaration]:
-    decorators = {id(d): info for info in module.all_functions() for d in info.decorators}
+    decorators = {id(d): info for info in module.all_functions(last_name_of_compile(module)) for d in info.decorators}
     for holder, call in module.calls_named(last_name_of_compile(module)):
         scope = engine.scope_of(holder, module)
         decorated = decorators.get(id(call))
@@ -52,7 +52,7 @@ def find(engine: Engine, module: Module) -> Iterator[Declaration]:
 
 def _of_modules(engine: Engine, module: Module) -> Iterator[Declaration]:
     """``model.compile(mode="reduce-overhead")``, and calls of ``partial(torch.compile, mode=...)``."""
-    for name, calls in module.uses.calls.items():
+    for name, calls in module.uses.all_calls().items():
         for holder, call in calls:
             modes = any(keyword.arg in ("mode", "options") for keyword in call.keywords)
             if not (name == "compile" and modes) and not (name in module.names or name == "partial"):
@@ -79,7 +79,7 @@ def last_name_of_compile(module: Module) -> str:
 
 def _partially_applied(engine: Engine, module: Module) -> Iterator[Declaration]:
     """``@partial(torch.compile, mode="reduce-overhead")``."""
-    for info in module.all_functions():
+    for info in module.all_functions("partial"):
         for decorator in info.decorators:
             if not (isinstance(decorator, ast.Call) and last_name(decorator.func) == "partial" and decorator.args):
                 continue

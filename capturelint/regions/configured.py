@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Sequence
 
@@ -27,8 +26,8 @@ def _matching(engine: Engine, pattern: str, kind: str) -> Iterator[Declaration]:
     for module in engine.project.modules(files):
         if module_pattern.fullmatch(module.name) is None:
             continue
-        for info in module.all_functions():
-            if isinstance(info.node, ast.Lambda) or name_pattern.fullmatch(info.qualname) is None:
+        for info in module.all_functions(*((literal,) if plain else ())):
+            if info.is_lambda or name_pattern.fullmatch(info.qualname) is None:
                 continue
             yield declare(engine, info, kind)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
+from capturelint.project.bindings import ImportedName
 from capturelint.project.definitions import last_name
-from capturelint.project.module import ImportedName, Module
+from capturelint.project.module import Module
 from capturelint.regions.declaration import Declaration
 from capturelint.regions.managers import captures, is_graph, managers_begin
 from capturelint.values.engine import Engine

@@ -49,14 +49,18 @@ def captures(engine: Engine, item: ast.expr, callee: Value | None, value: Value)
     )
 
 
+#: what a factory of contexts returns a call of
+_RETURNED = ("graph", "partial")
+
+
 def names(engine: Engine, module: Module) -> Iterator[str]:
     """The names of a module's own context managers and factories whose ``with`` block is captured."""
-    for cls in module.classes.values():
+    for cls in module.all_classes():
         enter = cls.methods.get("__enter__")
         if (enter is not None and begins(engine, enter)) or any(e in GRAPH_CONTEXTS for e in engine.mro(cls)):
             yield cls.name
-    for info in module.all_functions():
-        if isinstance(info.node, ast.Lambda):
+    for info in module.all_functions(*_RETURNED, "yield"):
+        if info.is_lambda:
             continue
         if _yields_inside(engine, info) or _returns_graph(engine, info):
             yield info.name
@@ -67,7 +71,7 @@ def _returns_graph(engine: Engine, info: FunctionInfo) -> bool:
     return any(
         isinstance(node, ast.Return)
         and isinstance(node.value, ast.Call)
-        and last_name(node.value.func) in ("graph", "partial")
+        and last_name(node.value.func) in _RETURNED
         and is_graph(engine.evaluate_in(scope, node.value))
         for node in walk_own(info.node)
     )

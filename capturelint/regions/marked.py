@@ -20,10 +20,11 @@ _COMMENT = re.compile(r"#\s*capturelint:\s*region\b")
 
 def find(engine: Engine, module: Module) -> Iterator[Declaration]:
     marks = _marks(module.source)
-    for info in module.all_functions():
-        if isinstance(info.node, ast.Lambda):
+    name = _marker_name(module)
+    for info in module.all_functions() if marks else module.all_functions(name):
+        if info.is_lambda:
             continue
-        marker = next((d for d in info.decorators if last_name(d) == _marker_name(module)), None)
+        marker = next((d for d in info.decorators if last_name(d) == name), None)
         if marker is not None:
             yield _declare(engine, info, "capture_region", _inputs(marker))
         elif any(mark.is_about(info) for mark in marks):
@@ -85,7 +86,7 @@ def _marks(source: str) -> list[_Mark]:
 def idle_comments(module: Module) -> Iterator[tuple[Span, str]]:
     """Comments that are about no function and so mark nothing, with what to do about each."""
     marks = _marks(module.source)
-    functions = [info for info in module.all_functions() if marks and not isinstance(info.node, ast.Lambda)]
+    functions = [info for info in module.all_functions() if marks and not info.is_lambda]
     for mark in marks:
         if not any(mark.is_about(info) for info in functions):
             yield mark.span, f"this comment marks no region: {_what_to_mark(mark.statement, module)}"
@@ -93,8 +94,8 @@ def idle_comments(module: Module) -> Iterator[tuple[Span, str]]:
 
 def marked_classes(module: Module) -> Iterator[tuple[ast.expr, ClassInfo]]:
     """Decorators that mark a class, which does nothing."""
-    for cls in module.classes.values():
-        for decorator in cls.node.decorator_list:
+    for cls in module.all_classes():
+        for decorator in cls.decorators:
             if last_name(decorator) == _marker_name(module):
                 yield decorator, cls
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def bind(engine: Engine, function: Function, given: Arguments) -> dict[str, Value]:
     """Parameter names to values: arguments, else defaults; an unknown argument takes what its annotation says."""
     info = function.info
-    node = info.node.args
+    node = info.head.args
     positional = [*node.posonlyargs, *node.args]
     if function.bound is not None and not info.is_static:
         receiver = function.bound
@@ -167,9 +167,9 @@ def widened(engine: Engine, function: Function, bound: dict[str, Value]) -> dict
             wide[parameter.arg] = value
         else:
             wide[parameter.arg] = Unknown(parameter=parameter.arg)
-    for extra in (info.node.args.vararg, info.node.args.kwarg):
+    for extra in (info.head.args.vararg, info.head.args.kwarg):
         if extra is not None:
-            wide[extra.arg] = Sequence("tuple") if extra is info.node.args.vararg else Mapping()
+            wide[extra.arg] = Sequence("tuple") if extra is info.head.args.vararg else Mapping()
     return wide
 
 

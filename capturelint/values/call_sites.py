@@ -47,7 +47,7 @@ def parameter(engine: Engine, scope: LazyScope, name: str) -> Value:
     receiver = engine.receiver_of(info)
     if name in receiver:
         return receiver[name]
-    node = info.node.args
+    node = info.head.args
     if node.vararg is not None and node.vararg.arg == name:
         return _passed_extra(engine, info)
     if node.kwarg is not None and node.kwarg.arg == name:
@@ -100,7 +100,7 @@ def _passed_extra(engine: Engine, info: FunctionInfo) -> Value:
 
 
 def _joined_extra(engine: Engine, info: FunctionInfo) -> Value:
-    named = len(info.node.args.posonlyargs) + len(info.node.args.args)
+    named = len(info.head.args.posonlyargs) + len(info.head.args.args)
     engine.parameter_depth += 1
     engine.solver.level += _LEVEL
     try:
@@ -147,7 +147,7 @@ def _passed(engine: Engine, info: FunctionInfo, name: str, given: Arguments, bou
 
 def _position(info: FunctionInfo, name: str, bound: bool) -> int | None:
     """Where in a call a parameter's argument stands; None for one that is given by name alone."""
-    names = [p.arg for p in [*info.node.args.posonlyargs, *info.node.args.args]]
+    names = [p.arg for p in [*info.head.args.posonlyargs, *info.head.args.args]]
     return names.index(name) - _receivers(info, bound) if name in names else None
 
 
@@ -162,7 +162,7 @@ def _wanted(info: FunctionInfo, name: str, bound: bool) -> Wanted:
 
 
 def _default(engine: Engine, info: FunctionInfo, name: str) -> Value | None:
-    node = info.node.args
+    node = info.head.args
     positional = [*node.posonlyargs, *node.args]
     for index, each in enumerate(positional):
         offset = index - (len(positional) - len(node.defaults))
@@ -263,9 +263,9 @@ def _decorations(engine: Engine, info: FunctionInfo) -> list[Arguments]:
     for module in dict.fromkeys([info.module, *engine.project.modules(knowing)]):
         if needle not in module.source:
             continue
-        decorated: list[FunctionInfo | ClassInfo] = [*module.all_functions(), *module.classes.values()]
+        decorated: list[FunctionInfo | ClassInfo] = [*module.all_functions(name), *module.all_classes()]
         for each in decorated:
-            for decorator in each.node.decorator_list if not isinstance(each.node, ast.Lambda) else ():
+            for decorator in each.decorators:
                 if last_name(decorator) != name or len(found) >= _MAX_SITES:
                     continue
                 value = engine.evaluate_in(engine.module_scope(module), decorator)

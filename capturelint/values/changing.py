@@ -209,7 +209,7 @@ def _captures(method: FunctionInfo) -> bool:
 
 def of_global(engine: Engine, module: Module, name: str, value: Value) -> Value:
     """A module-level name that functions rebind or mutate holds changing host state."""
-    rebound = dict.fromkeys(module.uses.globals.get(name, []))
+    rebound = dict.fromkeys(module.uses.globals(name))
     causes: list[Cause] = []
     for info in rebound:
         for node in walk_own(info.node):
@@ -240,7 +240,7 @@ def _with_stored_items(engine: Engine, module: Module, name: str, value: Value) 
     """A registry: ``REGISTRY[key] = function`` inside a decorator adds to what the container may hold."""
     if not any(isinstance(option, (Mapping, Sequence)) for option in options(value)):
         return value
-    for info, node in module.uses.item_stores.get(name, [])[:_MAX_STORES]:
+    for info, node in module.uses.item_stores(name)[:_MAX_STORES]:
         stored = getattr(node, "value", None)
         if isinstance(stored, ast.expr) and isinstance(node, ast.Assign):
             scope = engine.function_scope(info, engine.receiver_of(info))
@@ -252,14 +252,14 @@ def _mutations(engine: Engine, module: Module, name: str, value: Value) -> Itera
     """``COUNT["n"] += 1`` and ``HOST.fill_(3)`` inside a function change what a module-level name holds."""
     found = list(options(value))
     if any(isinstance(option, (Mapping, Sequence)) for option in found):
-        for info, node in module.uses.item_stores.get(name, [])[:_MAX_STORES]:
+        for info, node in module.uses.item_stores(name)[:_MAX_STORES]:
             yield _global_cause(engine, name, info, node, "changed")
         for method in GROWING:
             for holder, call in module.calls_named(method):
                 if holder is not None and _called_on(call, name) and any(isinstance(o, Sequence) for o in found):
                     yield _global_cause(engine, name, holder, call, "changed")
     if any(isinstance(option, Tensor) and option.device is Device.HOST for option in found):
-        for info, node in module.uses.item_stores.get(name, [])[:_MAX_STORES]:
+        for info, node in module.uses.item_stores(name)[:_MAX_STORES]:
             yield _global_cause(engine, name, info, node, "written")
         for method in IN_PLACE:
             for holder, call in module.calls_named(method):

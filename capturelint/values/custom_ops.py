@@ -51,7 +51,7 @@ def registered(engine: Engine, path: str) -> list[Function]:
 
 
 def _in_module(engine: Engine, module: Module, namespace: str, name: str) -> Iterator[FunctionInfo]:
-    for info in module.all_functions():
+    for info in module.all_functions(*_REGISTERING):
         for decorator in info.decorators:
             if isinstance(decorator, ast.Call) and last_name(decorator.func) in _REGISTERING:
                 if _registers(module, decorator, namespace, name):

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from capturelint.model import Confidence, Hardware
 from capturelint.model import Frame as CallFrame
+from capturelint.project.bindings import ImportedName
 from capturelint.project.definitions import ClassInfo, FunctionInfo
-from capturelint.project.module import ImportedName, Module
+from capturelint.project.module import Module
 from capturelint.values import annotated, arguments, choices, hierarchy
 from capturelint.values.devices import device_of
 from capturelint.values.domain import (

@@ -129,7 +129,7 @@ def _assigned_outside(cls: ClassInfo, name: str) -> bool:
         return False
     return any(
         holder is None and isinstance(receiver, ast.Name) and cls.name in _loop_or_name(cls, receiver, statement)
-        for holder, statement, receiver in cls.module.uses.attribute_stores.get(name, ())
+        for holder, statement, receiver in cls.module.uses.attribute_stores(name)
     )
 
 

@@ -347,7 +347,7 @@ def _from_elsewhere(engine: Engine, value: Instance, name: str) -> list[Value]:
     """Stores from outside the class: ``runner.metadata = ...`` where ``runner`` is such an object."""
     found: list[Value] = []
     for module in engine.project.modules(engine.project.search.storing(name), _MAX_EXTERNAL_FILES):
-        for holder, statement, receiver in module.uses.attribute_stores.get(name, []):
+        for holder, statement, receiver in module.uses.attribute_stores(name):
             if isinstance(receiver, ast.Name) and receiver.id in ("self", "cls"):
                 continue
             scope = engine.scope_of(holder, module)

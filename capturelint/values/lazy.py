@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from capturelint.project.bindings import ImportedName, imported_names
 from capturelint.project.definitions import CHILDLESS, FunctionInfo, last_name, walk_own
-from capturelint.project.module import ImportedName, Module, imported_names
+from capturelint.project.module import Module
 from capturelint.values import machine
 from capturelint.values.domain import UNKNOWN, Host, Mapping, Sequence, Value, element_of, join, options
 from capturelint.values.machine import Guard
@@ -55,7 +56,7 @@ class OwnCode:
 
 
 def own_code(module: Module, function: FunctionInfo | None) -> OwnCode:
-    node = function.node if function is not None else module.tree
+    node = function.node if function is not None else module.top
     known: OwnCode | None = module.own_code.get(id(node))
     if known is None:
         known = module.own_code[id(node)] = _read(node, function)
@@ -68,7 +69,7 @@ def _read(node: ast.AST, function: FunctionInfo | None) -> OwnCode:
     bindings = bindings_of(nodes, on_machines)
     parameters: frozenset[str] = frozenset()
     if function is not None:
-        given = function.node.args
+        given = function.head.args
         extra = (each.arg for each in (given.vararg, given.kwarg) if each is not None)
         parameters = frozenset((*(each.arg for each in function.parameters()), *extra))
     # `torch.add(x, y)` and `CACHE[key] = x` bind nothing: they change (or call) what is bound elsewhere

@@ -54,7 +54,7 @@ def anomaly_around(engine: Engine, module: Module, holder: FunctionInfo | None, 
     scope = engine.scope_of(holder, module)
     first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
     on: bool | None = None
-    for each in walk_own(holder.node if holder is not None else module.tree):
+    for each in walk_own(holder.node if holder is not None else module.top):
         if isinstance(each, (ast.With, ast.AsyncWith)) and each.lineno <= first and last <= (each.end_lineno or 0):
             for item in each.items:
                 if item.context_expr.lineno <= first and last_name(item.context_expr) in _ANOMALY_CALLS:

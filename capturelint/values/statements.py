@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from capturelint.project.module import imported_names
+from capturelint.project.bindings import imported_names
 from capturelint.values import assignments, memo, narrowing
 from capturelint.values.assignments import executed_scope
 from capturelint.values.domain import (

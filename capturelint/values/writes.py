@@ -23,7 +23,7 @@ def from_elsewhere(engine: Engine, value: Instance, name: str) -> Iterator[Write
     """``runner.limit = ...`` where ``runner`` is such an object: assignments that the class itself does not show."""
     few = len(engine.project.search.mentioning(name)) <= _MAX_FILES
     for module in engine.project.modules(engine.project.search.storing(name)) if few else ():
-        for holder, statement, receiver in module.uses.attribute_stores.get(name, ()):
+        for holder, statement, receiver in module.uses.attribute_stores(name):
             if holder is None or (isinstance(receiver, ast.Name) and receiver.id in ("self", "cls")):
                 continue
             if concerns(engine, module, holder, receiver, value) or _told_apart(
@@ -40,7 +40,7 @@ def into_tensor(engine: Engine, value: Instance, name: str) -> Iterator[Write]:
                 owner = _owner(call.func, name)
                 if holder is not None and owner is not None and _writes(engine, module, holder, owner, value):
                     yield holder, call
-        for holder, statement, target in module.uses.attribute_items.get(name, ()):
+        for holder, statement, target in module.uses.attribute_items(name):
             assert isinstance(target.value, ast.Attribute)
             if holder is not None and _writes(engine, module, holder, target.value.value, value):
                 yield holder, statement
@@ -49,7 +49,7 @@ def into_tensor(engine: Engine, value: Instance, name: str) -> Iterator[Write]:
 def into_container(engine: Engine, value: Instance, name: str) -> Iterator[tuple[object, Write]]:
     """``self.state["n"] += 1``: the key (MISSING where it is not known) with each write."""
     for module in _modules(engine, name):
-        for holder, statement, target in module.uses.attribute_items.get(name, ()):
+        for holder, statement, target in module.uses.attribute_items(name):
             assert isinstance(target.value, ast.Attribute)
             if holder is None or not _writes(engine, module, holder, target.value.value, value):
                 continue

@@ -99,7 +99,7 @@ def _calls_elsewhere(origins: Origins, capture: Capture) -> Iterator[Point]:
     modules = origins.engine.project.modules(list(dict.fromkeys(files)), _MAX_FILES)
     asked = 0
     for module in dict.fromkeys((capture.point.module, *modules)):
-        for name, calls in module.uses.calls.items():
+        for name, calls in module.uses.all_calls().items():
             for holder, call in calls:
                 if name in module.names or not isinstance(call.func, (ast.Name, ast.Attribute, ast.Subscript)):
                     continue

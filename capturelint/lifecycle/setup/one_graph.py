@@ -52,7 +52,7 @@ def _renewed_elsewhere(capture: Capture, name: str) -> bool:
     """Another method may bind the attribute anew, or what is raised is expected."""
     if any(last_name(item.context_expr) in ("raises", "assertRaises") for item in withs_at(capture.point)):
         return True
-    stores = capture.point.module.uses.attribute_stores.get(name.rpartition(".")[2], ()) if "." in name else ()
+    stores = capture.point.module.uses.attribute_stores(name.rpartition(".")[2]) if "." in name else ()
     return any(
         function is not None and function is not capture.point.function and function.name != "__init__"
         for function, _, _ in stores

@@ -162,7 +162,7 @@ class Callers:
         found = []
         for module in self.engine.project.modules(files, _MAX_FILES):
             asked = 0
-            for name, calls in module.uses.calls.items():
+            for name, calls in module.uses.all_calls().items():
                 if name in module.names or not name:
                     continue  # a function, a class or a module: no object
                 for holder, call in calls:

@@ -72,7 +72,7 @@ def _kept(capture: Capture, point: Point, node: ast.Attribute) -> bool:
     """Whether an attribute may hold a pool: something that is not None is bound to it somewhere."""
     value = value_at(capture.engine, point, node)
     return not all(isinstance(option, Host) and option.is_none for option in options(value)) or bool(
-        [each for module in (point.module,) for each in module.uses.attribute_stores.get(node.attr, ()) if _fills(each)]
+        [each for module in (point.module,) for each in module.uses.attribute_stores(node.attr) if _fills(each)]
     )
 
 

@@ -1,0 +1,66 @@
+"""How a name is written where it is called, bound or changed: what a text can tell before it is parsed.
+
+A form fits wherever the syntax may mean what is asked, and in some other places: whoever asks looks at the syntax then.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Form:
+    """What stands around an identifier: ``follows`` after it, and before it a dot, or what ``begins`` its line."""
+
+    follows: re.Pattern[str] | None = None
+    dotted: bool = False
+    begins: re.Pattern[str] | None = None
+    #: what stands before the quote where a string with the name will do as well
+    quoted: re.Pattern[str] | None = None
+
+    def fits(self, source: str, start: int, end: int) -> bool:
+        if self.quoted is not None and source[start - 1 : start] in _QUOTES:
+            return self.quoted.search(source, max(0, start - _REACH), start - 1) is not None
+        if self.dotted and not _is_dotted(source, start):
+            return False
+        if self.begins is not None and self.begins.fullmatch(source, source.rfind("\n", 0, start) + 1, start) is None:
+            return False
+        return self.follows is None or self.follows.match(source, end) is not None
+
+
+def _is_dotted(source: str, start: int) -> bool:
+    while start and source[start - 1] in _SPACE:
+        start -= 1
+    return source[start - 1 : start] == "."
+
+
+_QUOTES = ("'", '"')
+_SPACE = " \t\n\\"
+#: how far before a quoted name its call begins
+_REACH = 120
+_ASSIGNS = r"=(?!=)|[-+*/@|&^%]=|//=|\*\*=|<<=|>>="
+#: the rest of some targets: a line goes on behind a comma or an open bracket, or before a closed one
+_TARGETS = r"[,)\]](?:[\w.,*()\[\] \t]|(?<=[,(\[])\n|\n(?=[ \t]*[)\]]))*?"
+_AFTER = rf"(?:{_ASSIGNS}|:|in\b)"
+_BINDS = rf"[ \t\\\n]*(?:{_AFTER}|{_TARGETS}{_AFTER})"
+#: a key, and an assignment on the same line; what stands on several lines or behind brackets is not looked at
+_SETS_ITEM = r"[ \t]*(?:\[(?:[^\n]*?(?:[^=!<>\n]|<<|>>)=(?!=)|[^\]\n]*\n|[^\n]*\\\n)|[)\\#\n])"
+_GROWS = r"[ \t]*\.\s*(?:append|add|appendleft|extend|insert|update|setdefault|append_module)\b"
+
+MENTIONED = Form()
+CALLED = Form(re.compile(r"[ \t]*(?:[(\[)\\#\n]|$)"))
+#: ``x.name = ...``, also among other targets, and where loops and ``with`` bind it
+STORED = Form(re.compile(_BINDS), dotted=True)
+#: the same, and ``register_buffer("name", ...)``
+STORED_OR_REGISTERED = Form(
+    re.compile(_BINDS),
+    dotted=True,
+    quoted=re.compile(r"(?:register_\w+|add_module|setattr|__setattr__)\s*\((?:[^()'\"]*,)?\s*$"),
+)
+#: ``x.name[key] = ...``
+ITEM_STORED = Form(re.compile(_SETS_ITEM))
+#: ``x.name.append(...)``, ``x.name[key] = ...``
+CHANGED = Form(re.compile(rf"{_GROWS}|{_SETS_ITEM}"), dotted=True)
+#: for keywords
+FIRST = Form(begins=re.compile(r"[ \t\f]*(?:async[ \t]+)?"))

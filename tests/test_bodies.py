@@ -1,0 +1,107 @@
+"""Bodies of functions that are put aside: what comes back is what was there, and who asks by name is told all."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from capturelint.errors import SourceError
+from capturelint.project.module import Module, parse_module
+from capturelint.project.uses import Uses, find_uses
+from capturelint.source.files import SourceFile
+
+_SOURCE = '''\
+"""Ähnlich."""
+
+import functools
+
+
+def plain(x): return x + helper(x)
+
+
+@functools.lru_cache(maxsize=helper(3))
+def decorated(
+    x: int = 3,
+) -> int:
+    """Two
+lines, one of them without an indentation."""
+    text = """
+global nothing
+"""
+    # a comment without an indentation, too
+
+    def inner(y):
+        return lambda z: helper(y)(z)
+
+    return inner(f"{x!r:>{helper(2)}} ä {helper('ü')}")
+
+
+class Runner:
+    def __init__(self):
+        global COUNT
+        COUNT = 1
+        (
+            self.first,
+            self.second,
+        ) = helper(1), 2
+        self.register_buffer("table", None)
+
+    if COUNT:
+
+        async def step(self, other):
+            async with other.lock as self.lock:
+                self.items.append(await other)
+            for self.i in range(3):
+                other.table[self.i] = self.first = \\
+                    helper \\
+                    (self.i)
+
+            class Within:
+                def method(self): helper(2)
+'''
+
+
+def _unexpected(error: SourceError) -> None:
+    raise error
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Module:
+    path = tmp_path / "odd.py"
+    path.write_text(_SOURCE, encoding="utf-8")
+    file = SourceFile.at(path)
+    return parse_module(file, file.read(), "odd", False, _unexpected)
+
+
+def test_a_tree_whose_bodies_came_later_is_the_one_of_the_whole_text(module: Module) -> None:
+    dumped = ast.dump(module.tree, include_attributes=True)
+    assert dumped == ast.dump(ast.parse(_SOURCE), include_attributes=True)
+
+
+def test_only_bodies_that_are_asked_for_are_parsed(module: Module) -> None:
+    assert [(holder.qualname if holder else None) for holder, _ in module.calls_named("range")] == ["Runner.step"]
+    loaded = [body.function.qualname for body in module.bodies.all if body.function.later is None]
+    assert loaded == ["Runner.step"]
+
+
+def test_calls_are_found_in_the_order_of_a_walk_over_the_whole_module(module: Module) -> None:
+    found = module.calls_named("helper")
+    walked = find_uses([module.tree], None, module.functions)
+    assert len(found) == 9
+    assert [part.calls["helper"] for part in walked if isinstance(part, Uses)] == [found]
+
+
+@pytest.mark.parametrize("name", ["first", "second", "lock", "i", "table"])
+def test_what_binds_an_attribute_is_found_before_its_method_is_parsed(module: Module, name: str) -> None:
+    runner = next(iter(module.classes.values()))
+    assert runner.attribute_stores(name)
+
+
+def test_what_changes_a_container_or_a_global_is_found_before_it_is_parsed(module: Module) -> None:
+    runner = next(iter(module.classes.values()))
+    assert [method.name for method, _ in runner.attribute_mutations("items")] == ["step"]
+    assert [info.name for info in module.uses.globals("COUNT")] == ["__init__"]
+    assert [item.slice.lineno for _, _, item in module.uses.attribute_items("table")] == [42]
+    assert [cls.qualname for cls in module.all_classes()] == ["Runner", "Runner.step.<locals>.Within"]
