@@ -9,11 +9,12 @@ import enum
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, replace
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from capturelint.model import Confidence
 from capturelint.values.change import Change, either
 from capturelint.values.immutable import immutable
+from capturelint.values.inside import ONE, Extent, around, too_much
 
 if TYPE_CHECKING:
     import ast
@@ -45,6 +46,7 @@ class Value:
     """Base class; ``why`` says where the value's type comes from, for ``--verbose``."""
 
     why: str = field(default="", compare=False, kw_only=True)
+    extent: ClassVar[Extent] = ONE
 
 
 @immutable
@@ -133,6 +135,12 @@ class Sequence(Value):
     items: tuple[Value, ...] | None = None
     element: Value | None = None
     changing: Change | None = None
+    extent: Extent = field(default=ONE, init=False, compare=False)  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        self.extent = around((*(self.items or ()), self.element))  # type: ignore[misc]
+        if too_much(self.extent):
+            self.items, self.element, self.extent = None, UNKNOWN, ONE  # type: ignore[misc]
 
 
 @immutable
@@ -142,6 +150,13 @@ class Mapping(Value):
     items: tuple[tuple[Any, Value], ...] = ()
     element: Value | None = None
     complete: bool = False
+    extent: Extent = field(default=ONE, init=False, compare=False)  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        self.extent = around((*(value for _, value in self.items), self.element))  # type: ignore[misc]
+        if too_much(self.extent):
+            self.items, self.element, self.complete = (), UNKNOWN, False  # type: ignore[misc]
+            self.extent = ONE  # type: ignore[misc]
 
     def get(self, key: Any) -> Value | None:
         return next((value for name, value in self.items if name == key and type(name) is type(key)), None)
@@ -177,6 +192,10 @@ class ExternalInstance(Value):
     def argument(self, name: str) -> Value | None:
         return dict(self.arguments).get(name)
 
+    @property
+    def extent(self) -> Extent:  # type: ignore[override]
+        return around((*(value for _, value in self.arguments),))
+
 
 @immutable
 class External(Value):
@@ -210,6 +229,10 @@ class Function(Value):
     #: one of several overrides that a call may mean
     virtual: bool = False
 
+    @property
+    def extent(self) -> Extent:  # type: ignore[override]
+        return around((self.bound,))
+
 
 @immutable
 class BoundExternal(Value):
@@ -218,12 +241,26 @@ class BoundExternal(Value):
     path: str
     receiver: Value
 
+    @property
+    def extent(self) -> Extent:  # type: ignore[override]
+        return around((self.receiver,))
+
 
 @immutable
 class Partial(Value):
     function: Value
     arguments: tuple[Value, ...] = ()
     keywords: tuple[tuple[str, Value], ...] = ()
+
+    @property
+    def extent(self) -> Extent:  # type: ignore[override]
+        return around(
+            (
+                self.function,
+                *self.arguments,
+                *(value for _, value in self.keywords),
+            )
+        )
 
 
 @immutable
@@ -237,6 +274,10 @@ class Launcher(Value):
 @immutable
 class Union(Value):
     options: tuple[Value, ...] = ()
+
+    @property
+    def extent(self) -> Extent:  # type: ignore[override]
+        return around((*self.options,))
 
 
 NONE = Host(const=None)

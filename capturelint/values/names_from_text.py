@@ -32,6 +32,7 @@ def of_argument(call: ast.AST, index: int, value: Value, frame: Frame) -> list[s
 
 def _formatted(text: ast.JoinedStr, frame: Frame) -> list[str] | None:
     parts: list[list[str]] = []
+    count = 1
     for part in text.values:
         if isinstance(part, ast.Constant):
             parts.append([str(part.value)])
@@ -40,8 +41,8 @@ def _formatted(text: ast.JoinedStr, frame: Frame) -> list[str] | None:
             return None
         found = list(options(evaluate(part.value, frame)))
         texts = [str(each.const) for each in found if isinstance(each, Host) and isinstance(each.const, (str, int))]
-        if len(texts) != len(found) or len(texts) > _MAX_NAMES:
+        count *= len(texts)
+        if len(texts) != len(found) or count > _MAX_NAMES:
             return None
         parts.append(texts)
-    names = ["".join(each) for each in product(*parts)] if parts else []
-    return names if len(names) <= _MAX_NAMES else None
+    return ["".join(each) for each in product(*parts)] if parts else []

@@ -52,6 +52,8 @@ def arithmetic(op: ast.operator, left: Value, right: Value) -> Value:
     return join(*(_arithmetic(op, a, b) for a in options(left) for b in options(right)))
 
 
+#: a longer text that is put together is some text: doubled forty times it would not fit into memory
+_LONGEST_TEXT = 10_000
 #: how many elements a repeated list may have to be known one by one
 _REPEATED = 64
 
@@ -113,7 +115,8 @@ def _host(op: ast.operator, left: Host, right: Host) -> Host:
         except (ArithmeticError, ValueError, TypeError):
             pass
     if isinstance(op, ast.Add) and isinstance(left.const, str) and isinstance(right.const, str):
-        return Host(const=left.const + right.const, kind="str")
+        known = len(left.const) + len(right.const) <= _LONGEST_TEXT
+        return Host(const=left.const + right.const if known else MISSING, kind="str")
     return Host(changing=changing, shape=shape, kind=kind)
 
 
