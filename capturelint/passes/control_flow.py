@@ -8,6 +8,7 @@ import libcst as cst
 
 from capturelint.passes import advice
 from capturelint.passes.base import CapturePass
+from capturelint.passes.unit import Facts
 
 #: what to write instead, given the condition and whether the source says ``not`` to it
 Advice = Callable[[str, bool], "str | None"]
@@ -15,6 +16,10 @@ Advice = Callable[[str, bool], "str | None"]
 
 class ControlFlow(CapturePass):
     """Branches and loop bounds on device tensors. A spelled-out read (``if t.item():``) is CG101's."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts)
+        self._tested: set[cst.BooleanOperation] = set()
 
     def visit_If(self, node: cst.If) -> None:
         self._test(node.test, "`if`", lambda condition, negated: advice.branch(node, condition, negated))
@@ -73,6 +78,9 @@ class ControlFlow(CapturePass):
 
     def _test(self, node: cst.BaseExpression, where: str, advise: Advice, negated: bool = False) -> None:
         if isinstance(node, cst.BooleanOperation):
+            if node in self._tested:
+                return  # each operand of `a and b and ...` holds the ones before, and the first report is kept
+            self._tested.add(node)
             self._test(node.left, where, lambda condition, negated: None)
             self._test(node.right, where, lambda condition, negated: None)
             return

@@ -26,8 +26,8 @@ def bind(engine: Engine, declaration: Declaration, outer: LazyScope, scope: Scop
         key = narrowing.key_of(node)
         if isinstance(node, ast.Name):
             scope.bind(node.id, value)
-        elif key is not None and scope.names is not None:
-            scope.names[key] = value
+        elif key is not None:
+            scope.narrow(key, value)
 
 
 def _varying(engine: Engine, declaration: Declaration) -> Iterator[tuple[ast.expr, Change]]:
@@ -41,7 +41,7 @@ def _varying(engine: Engine, declaration: Declaration) -> Iterator[tuple[ast.exp
         if declaration.holder is not None and function.owner is not declaration.holder.owner:
             continue  # another class's `self.model`
         parameters = {each.arg for each in function.parameters()[1 if function.owner is not None else 0 :]}
-        for node in walk_own(function.node):
+        for node in function.acts:
             name = dotted_name(node.func) if isinstance(node, ast.Call) else None
             region = captured.get(name) if name is not None else None
             if region is None or not isinstance(node, ast.Call):

@@ -97,11 +97,9 @@ def _store_attribute(target: ast.Attribute, value: Value, frame: Frame, *, augme
         frame.context.stores[span] = StoreFact(owner, target.attr, value, augmented, read)
         frame.context.candidates.add(span)
     key = narrowing.key_of(target)
-    names = executed_scope(frame).names
-    if key is not None and names is not None:
-        for known in [known for known in names if known.startswith(key + ".")]:
-            del names[known]
-        names[key] = value
+    if key is not None:
+        executed_scope(frame).forget_attributes(key)
+        executed_scope(frame).narrow(key, value)
 
 
 def augmented(node: ast.AugAssign, frame: Frame) -> None:

@@ -256,6 +256,20 @@ class Engine:
             self.host_depth -= 1
             self.solver.level -= step
 
+    def evaluate_part(self, node: ast.expr, frame: Frame) -> Value:
+        """The value of an attribute's object: of a long chain each part is asked for, the longest first."""
+        from capturelint.values.expressions import evaluate
+
+        scope, answers = frame.scope, self._answers
+        outermost = answers is not None and self.host_depth == 1 and frame.context is None and frame.sure is CERTAIN
+        if not outermost or not isinstance(scope, LazyScope) or not isinstance(node, (ast.Attribute, ast.Call)):
+            return evaluate(node, frame)
+        assert answers is not None
+        known = answers.get((scope, node))
+        if known is None:
+            known = answers[scope, node] = evaluate(node, frame)
+        return known
+
     def default_device_at(self, scope: LazyScope, node: ast.AST) -> Device:
         """Where factories put tensors at ``node``: as a ``with torch.device(...)`` around it says, else the CPU.
 

@@ -107,12 +107,12 @@ def _name(node: ast.Name, frame: Frame) -> Value:
 
 
 def _attribute(node: ast.Attribute, frame: Frame) -> Value:
-    base = evaluate(node.value, frame)
+    base = frame.engine.evaluate_part(node.value, frame)
     if frame.context is not None:
         _note_read(base, node.attr, frame)
-    key = narrowing.key_of(node)
-    if key is not None and isinstance(frame.scope, Scope) and frame.scope.names is not None:
-        stored = frame.scope.names.get(key)
+    if isinstance(frame.scope, Scope) and frame.scope.names is not None:
+        key = narrowing.key_of(node)
+        stored = frame.scope.names.get(key) if key is not None else None
         if stored is not None:
             return stored
     return attributes.get(base, node.attr, frame, node)

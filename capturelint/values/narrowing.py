@@ -82,7 +82,7 @@ def assume(test: ast.expr, holds: bool, frame: Frame) -> Callable[[], None]:
     for key, value in _narrowings(test, holds, frame):
         if key not in before:
             before[key] = names.get(key)
-        names[key] = value
+        frame.scope.narrow(key, value)
 
     def restore() -> None:
         for key, value in before.items():
@@ -274,7 +274,8 @@ def bind_target(target: ast.expr, value: Value, frame: Frame) -> None:
 
     if isinstance(target, ast.Name):
         frame.scope.bind(target.id, value)
-        _forget(target.id, frame)
+        if isinstance(frame.scope, Scope):
+            frame.scope.forget_attributes(target.id)
     elif isinstance(target, (ast.Tuple, ast.List)):
         starred = any(isinstance(part, ast.Starred) for part in target.elts)
         for index, part in enumerate(target.elts):
@@ -283,10 +284,3 @@ def bind_target(target: ast.expr, value: Value, frame: Frame) -> None:
                 bind_target(inner, Sequence("list", None, element_of(value)), frame)
             else:
                 bind_target(inner, element_of(value) if starred else item_at(value, index), frame)
-
-
-def _forget(name: str, frame: Frame) -> None:
-    """A rebound name takes what was known of its attributes with it."""
-    if isinstance(frame.scope, Scope) and frame.scope.names is not None:
-        for key in [key for key in frame.scope.names if key.startswith(name + ".")]:
-            del frame.scope.names[key]

@@ -22,6 +22,8 @@ class Scope:
     ever: dict[str, Value] = field(default_factory=dict)
     outer_names: set[str] = field(default_factory=set)
     global_names: set[str] = field(default_factory=set)
+    #: what was ever in front of a dot in ``names``: for ``self.x.y`` both ``self.x`` and ``self``
+    _owners: set[str] = field(default_factory=set)
 
     def bind(self, name: str, value: Value) -> None:
         if name in self.outer_names and self.parent is not None:
@@ -32,6 +34,21 @@ class Scope:
         if self.names is not None:
             self.names[name] = value
         self.ever[name] = join(self.ever[name], value) if name in self.ever else value
+
+    def narrow(self, key: str, value: Value) -> None:
+        """Says what a name or a chain of attributes (``self.x``) is from here on."""
+        if self.names is not None:
+            self.names[key] = value
+            owner = key.rpartition(".")[0]
+            while owner and owner not in self._owners:
+                self._owners.add(owner)
+                owner = owner.rpartition(".")[0]
+
+    def forget_attributes(self, name: str) -> None:
+        """What is bound anew takes what was known of its attributes with it."""
+        if self.names is not None and name in self._owners:
+            for key in [key for key in self.names if key.startswith(name + ".")]:
+                del self.names[key]
 
     def holder_of(self, name: str) -> Scope | LazyScope | None:
         """The scope, this one or an enclosing function's, that binds ``name``."""
@@ -54,11 +71,9 @@ def join_names(left: dict[str, Value] | None, right: dict[str, Value] | None) ->
         return right if left is None else left
     if left is right:
         return left
-    joined: dict[str, Value] = {}
-    for name in left.keys() | right.keys():
-        ours, theirs = left.get(name), right.get(name)
-        if ours is theirs and ours is not None:
-            joined[name] = ours
-        else:
+    joined = left | right
+    for name, theirs in right.items():
+        ours = left.get(name)
+        if ours is not theirs and ours is not None:
             joined[name] = join(ours, theirs)
     return joined
