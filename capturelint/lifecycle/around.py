@@ -82,13 +82,7 @@ class Surroundings:
         """Whether code that replays reads ``something.name``."""
         modules = {info.module: None for info in (*self.capturing,) if info is not None}
         modules[self.declaration.module] = None
-        return any(
-            isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)
-            for module in modules
-            for info in module.all_functions()
-            if replays(info)
-            for node in walk_own(info.node, into_nested=True)
-        )
+        return any(name in _read_to_replay(self.engine, info) for module in modules for info in module.all_functions())
 
     def _called_while_preparing(self, function: FunctionInfo) -> bool:
         """A helper that only capturing functions call, and that does not replay."""
@@ -269,6 +263,18 @@ def _drops_graph(node: ast.AST) -> bool:
 
 def replays(function: FunctionInfo) -> bool:
     return any(is_replay(node) for node in walk_own(function.node, into_nested=True))
+
+
+def _read_to_replay(engine: Engine, info: FunctionInfo) -> frozenset[str]:
+    """The attributes that a function reads, where it replays."""
+    return engine.remembered(
+        ("read to replay", info),
+        lambda: frozenset(
+            node.attr
+            for node in (walk_own(info.node, into_nested=True) if replays(info) else ())
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+        ),
+    )
 
 
 def _replays_in(statements: list[ast.stmt]) -> bool:

@@ -14,7 +14,7 @@ from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.making import makes_anew, makes_tensors
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
-from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, walk_all, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, walk_all
 from capturelint.project.module import Module
 
 
@@ -104,7 +104,7 @@ def _whole(life: Life, place: Place) -> Iterator[Binding]:
             if not store.entry and not store.path and isinstance(store.node, ast.Assign):
                 yield Binding(store.function, store.module, store.node, store.node.targets[0], store.value)
     elif isinstance(place.owner, FunctionInfo):
-        for node in walk_own(place.owner.node):
+        for node in place.owner.acts:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 if node.targets[0].id == place.name:
                     yield Binding(place.owner, place.owner.module, node, node.targets[0], node.value)
@@ -119,7 +119,7 @@ def _entries(life: Life, place: Place) -> Iterator[Binding]:
                     yield Binding(store.function, store.module, store.node, store.node.targets[0], store.value)
     elif isinstance(place.owner, FunctionInfo):
         for function in _sharing(place.owner, place.name):
-            for node in walk_own(function.node):
+            for node in function.acts:
                 target = node.targets[0] if isinstance(node, ast.Assign) else None
                 if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Slice):
                     if isinstance(target.value, ast.Name) and target.value.id == place.name:

@@ -17,7 +17,7 @@ from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.order import Order
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence
-from capturelint.project.definitions import store_targets, walk_all, walk_own
+from capturelint.project.definitions import FunctionInfo, store_targets, walk_all, walk_own
 from capturelint.values.changing import IN_PLACE
 from capturelint.values.domain import Tensor, Unknown, options
 from capturelint.values.effects import deep_confidence
@@ -48,17 +48,18 @@ def _bound_before(replay: Replay, moments: Moments) -> Iterator[tuple[ast.Assign
     assert replay.function is not None and isinstance(replay.call.func, ast.Attribute)
     graph, order = replay.call.func.value, moments.order(replay.function, replay.module)
     entry = _holder(graph)
-    beside = set(_unpacked_with(replay.function.node, graph))
-    for node in walk_own(replay.function.node):
-        if not isinstance(node, ast.Assign) or not order.may_follow(node, replay.call):
+    beside = set(_unpacked_with(replay.function, graph))
+    for node in replay.function.acts:
+        if not isinstance(node, ast.Assign):
             continue
         for target in node.targets:
             if isinstance(target, ast.Name):
                 named = target.id in beside or _is_drawn(order, node, target.id)
-                if named and not _filled(replay, target.id):
+                if named and order.may_follow(node, replay.call) and not _filled(replay, target.id):
                     yield node, target
             elif not {*beside, *([entry] if entry is not None else [])}.isdisjoint(_holders(target)):
-                yield node, target
+                if order.may_follow(node, replay.call):
+                    yield node, target
 
 
 def _is_drawn(order: Order, node: ast.AST, name: str) -> bool:
@@ -86,9 +87,9 @@ def _holders(target: ast.expr) -> Iterator[str]:
             yield target.id
 
 
-def _unpacked_with(function: ast.AST, graph: ast.expr) -> Iterator[str]:
+def _unpacked_with(function: FunctionInfo, graph: ast.expr) -> Iterator[str]:
     """``x`` and ``y``, where the graph comes from ``graph, x, y = entry``."""
-    for node in walk_own(function) if isinstance(graph, ast.Name) else ():
+    for node in function.acts if isinstance(graph, ast.Name) else ():
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Tuple, ast.List)):
             names = [each.id for each in node.targets[0].elts if isinstance(each, ast.Name)]
             if graph.id in names:  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from capturelint.lifecycle.around import owner_of
 from capturelint.lifecycle.life import Life
-from capturelint.lifecycle.order import Order
+from capturelint.lifecycle.order import Order, order_of
 from capturelint.model import Confidence
 from capturelint.project.definitions import FunctionInfo, contains, last_name, walk_own
 from capturelint.project.module import Module
@@ -23,14 +23,10 @@ class Moments:
     """Answers for one graph. ``between`` is what rules ask."""
 
     life: Life
-    _orders: dict[int, Order] = field(default_factory=dict)
     _captures: dict[tuple[FunctionInfo | None, Module], list[ast.AST]] = field(default_factory=dict)
 
     def order(self, function: FunctionInfo | None, module: Module) -> Order:
-        root = function.node if function is not None else module.tree
-        if id(root) not in self._orders:
-            self._orders[id(root)] = Order(root)
-        return self._orders[id(root)]
+        return order_of(self.life.engine, function.node if function is not None else module.tree)
 
     def replays(self, function: FunctionInfo | None, module: Module) -> list[ast.AST]:
         return [each.call for each in self.life.replays_in(function, module)]

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from capturelint.project.definitions import children
+
+if TYPE_CHECKING:
+    from capturelint.values.engine import Engine
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
@@ -88,6 +92,11 @@ class Order:
             if (isinstance(parent, (ast.If, ast.IfExp)) and name != "test")
             or isinstance(parent, (*_LOOPS, ast.ExceptHandler))
         )
+
+
+def order_of(engine: Engine, root: ast.AST) -> Order:
+    """The order of a function (or module), worked out once for all graphs that ask."""
+    return engine.remembered(("order", root), lambda: Order(root))
 
 
 def _always_leaves(block: object) -> bool:

@@ -90,18 +90,21 @@ class _Preparation:
             for node in (statement, *walk_own(statement))
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _is_short(node.func)
         }
+        last = {name.rpartition(".")[2] for name in captured}
         owner = around.owner_of(self.life.holder)
         for function in self.life.declaration.module.all_functions():
             if owner is None or function.owner is not owner or function in self.life.entered:
                 continue
             if function in self.life.surroundings.capturing and not self.life.replays_in(function, function.module):
                 continue  # warm-up
-            calls = [node for node in walk_own(function.node) if isinstance(node, ast.Call)]
-            order = self.moments.order(function, function.module)
+            calls = [node for node in function.acts if isinstance(node, ast.Call)]
             region = self.life.declaration.node
             for eager in calls:
-                if ast.unparse(eager.func) not in captured or contains(region, eager):
+                if last_name(eager.func) not in last or ast.unparse(eager.func) not in captured:
                     continue
+                if contains(region, eager):
+                    continue
+                order = self.moments.order(function, function.module)
                 for call in calls:
                     if call is eager or not isinstance(order.statement(call), ast.Expr):
                         continue

@@ -144,7 +144,7 @@ def _bindings(life: Life, place: Place) -> Iterator[Binding]:
                     yield Binding(store.function, store.module, store.node, target, store.value)
     elif isinstance(place.owner, FunctionInfo):
         for function in (place.owner, *_that_share(place)):
-            for node in walk_own(function.node):
+            for node in function.acts:
                 if isinstance(node, ast.Assign):
                     for target in store_targets(node):
                         if isinstance(target, ast.Name) and target.id == place.name and target in node.targets:

@@ -68,7 +68,7 @@ def _store(capture: Capture, path: Path) -> _Store | None:
 
 def _kept_in(point: Point, names: set[str], calls: set[int]) -> tuple[str, ast.expr] | None:
     named = set(names)
-    for node in walk_own(point.root):
+    for node in point.function.acts if point.function is not None else walk_own(point.root):
         if not isinstance(node, ast.Assign):
             continue
         holds = bool(names_in(node.value) & named) or any(id(each) in calls for each in ast.walk(node.value))

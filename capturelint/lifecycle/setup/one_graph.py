@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator
 
 from capturelint.findings import Around
-from capturelint.lifecycle.order import Order
+from capturelint.lifecycle.order import Order, order_of
 from capturelint.lifecycle.setup.captures import Capture, is_torch_graph, report
 from capturelint.lifecycle.setup.points import Point, ancestors, loops_at, withs_at
 from capturelint.model import Confidence, Related
@@ -25,7 +25,7 @@ def find(captures: list[Capture]) -> Iterator[Around]:
         if name is not None and capture.point.function is not None and not _renewed_elsewhere(capture, name):
             by_graph.setdefault((capture.point.root, name), []).append(capture)
     for (root, name), group in by_graph.items():
-        order = Order(root)
+        order = order_of(group[0].engine, root)
         for capture in group:
             yield from _in_loop(capture, name)
             yield from _too_early(order, capture, name, group)
@@ -122,7 +122,7 @@ def _too_early(order: Order, capture: Capture, name: str, group: list[Capture]) 
     function = capture.point.function
     if capture is not group[0] or function is None or name not in function.assigned or len(function.assigned[name]) > 1:
         return
-    for node in walk_own(function.node):
+    for node in function.acts:
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "replay"):
             continue
         if dotted_name(node.func.value) != name:
@@ -142,7 +142,8 @@ def _too_early(order: Order, capture: Capture, name: str, group: list[Capture]) 
 
 
 def _reset_before(order: Order, replay: ast.Call, name: str, group: list[Capture]) -> bool:
-    for node in walk_own(group[0].point.root):
+    function = group[0].point.function
+    for node in function.acts if function is not None else ():
         resets = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reset"
         if resets and dotted_name(node.func.value) == name and order.follows_directly(node, replay):  # type: ignore[attr-defined]
             return not any(

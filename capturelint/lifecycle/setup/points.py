@@ -65,16 +65,28 @@ def value_at(engine: Engine, point: Point, node: ast.expr) -> Value:
 
 def ancestors(root: ast.AST, node: ast.AST) -> list[ast.AST]:
     """The nodes that hold ``node``, outermost first, with ``root`` and the node itself; empty if it is not there."""
+    return _way(root, node, by_lines=True) or _way(root, node, by_lines=False)
+
+
+def _way(root: ast.AST, node: ast.AST, *, by_lines: bool) -> list[ast.AST]:
+    """``by_lines`` leaves out what stands on other lines; what is in a formatted text may have wrong ones."""
     stack: list[tuple[ast.AST, int]] = [(root, 0)]
     way: list[ast.AST] = []
+    line = getattr(node, "lineno", 0)
     while stack:
         current, depth = stack.pop()
         del way[depth:]
         way.append(current)
         if current is node:
             return way
-        stack.extend((child, depth + 1) for child in children(current))
+        stack.extend((child, depth + 1) for child in children(current) if not by_lines or _may_hold(child, line))
     return []
+
+
+def _may_hold(outer: ast.AST, line: int) -> bool:
+    """Whether a node may have another one in it that begins on ``line``; decorators stand above a function's own."""
+    first, last = getattr(outer, "lineno", None), getattr(outer, "end_lineno", None)
+    return first is None or last is None or first <= line <= last or bool(getattr(outer, "decorator_list", None))
 
 
 def loops_at(point: Point) -> list[Loop]:
