@@ -16,10 +16,13 @@ import argparse
 import math
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
+from generated import Files, region
+from long_code import LONG
 from measured import Measured, run
+from tangled_code import TANGLED
 
 ROOT = Path(__file__).resolve().parent.parent
 #: steeper growth than this is reported; what is below a second is too noisy to ask for 1.0
@@ -27,29 +30,6 @@ LIMIT = 1.5
 #: growth is only judged where the larger size takes this many seconds more than an empty project
 WORTH_JUDGING = 1.0
 SECONDS = 240
-
-Files = Iterator[tuple[str, str]]
-
-REGION = """\
-import torch
-{imports}
-
-class Runner{name}:
-    def __init__(self):
-        self.static = torch.zeros(8, device="cuda")
-
-    def capture(self, flag, other):
-        self.graph = torch.cuda.CUDAGraph()
-        x = self.static
-        with torch.cuda.graph(self.graph):
-{body}
-"""
-
-
-def region(body: str, imports: str = "", name: str = "") -> str:
-    """A module with one region whose block is ``body``."""
-    lines = "\n".join(f"            {line}" for line in body.splitlines())
-    return REGION.format(imports=imports, name=name, body=lines)
 
 
 def layered(modules: int, regions: int) -> Files:
@@ -83,8 +63,8 @@ def layered(modules: int, regions: int) -> Files:
 
 
 def repository(size: int) -> Files:
-    """Ten regions in a repository of ``size`` modules."""
-    return layered(size, 10)
+    """A repository of ``size`` modules, with a region for each hundred."""
+    return layered(size, max(2, size // 100))
 
 
 def regions(size: int) -> Files:
@@ -239,6 +219,8 @@ FAMILIES: dict[Callable[[int], Files], tuple[int, int, int]] = {
     strings: (250_000, 500_000, 1_000_000),
     recursive: (50, 100, 200),
     attributes: (100, 200, 400),
+    **LONG,
+    **TANGLED,
 }
 
 

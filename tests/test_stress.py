@@ -36,6 +36,18 @@ SIZES = {
     "strings": 10_000,
     "recursive": 20,
     "attributes": 30,
+    "plain_chains": 60,
+    "conjunctions": 60,
+    "names": 60,
+    "handlers": 60,
+    "leaving": 60,
+    "entries": 60,
+    "managers": 40,
+    "members": 40,
+    "replays_in_one": 30,
+    "graphs_of_one": 10,
+    "streams": 20,
+    "doubled": 20,
 }
 
 
@@ -53,7 +65,8 @@ def stress() -> ModuleType:
 
 
 def calls_for(name: str, size: int, folder: Path) -> tuple[int, CheckResult]:
-    write_files(folder, dict(getattr(stress(), name)(size)))
+    family = next(each for each in stress().FAMILIES if each.__name__ == name)
+    write_files(folder, dict(family(size)))
     options = CheckOptions((folder,), Config(), (), (), Confidence.LIKELY, folder, jobs=1)
     profile = cProfile.Profile()
     profile.enable()
