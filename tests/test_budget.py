@@ -49,6 +49,14 @@ def test_what_is_beyond_the_budget_is_said(tmp_path: Path, monkeypatch: pytest.M
     assert "could not follow 1 call" in render_regions(result)
 
 
+def test_expressions_count_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_files(tmp_path, {"run.py": PROGRAM})
+    monkeypatch.setattr("capturelint.values.statements._EXPRESSIONS", 150)
+    (left,) = check(tmp_path).regions[0].unresolved
+    assert left.reason == "too many ways to get here; what follows is not looked at"
+    assert 50 < left.line < 105
+
+
 def test_usual_functions_are_followed_to_their_end(tmp_path: Path) -> None:
     write_files(tmp_path, {"run.py": PROGRAM.replace("y = x.max().item()", "y = x")})
     result = check(tmp_path)

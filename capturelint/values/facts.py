@@ -132,12 +132,14 @@ class Context:
     #: backward hooks of the modules that are called here
     backward_hooks: dict[Value, None] = field(default_factory=dict)
     result: Value = UNKNOWN
-    #: statements that were run for it so far
+    #: statements that were run for it so far, and expressions in them that were evaluated
     work: int = 0
+    evaluated: int = 0
     done: bool = False
     compiled: bool = False
 
     def record(self, node: ast.AST, value: Value) -> None:
+        self.evaluated += 1
         span = span_of(node)
         known = self.values.get(span)
         self.values[span] = value if known is None or known is value else join(known, value)

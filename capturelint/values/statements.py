@@ -25,8 +25,10 @@ from capturelint.values.frame import Frame
 from capturelint.values.scope import join_names
 
 _MAX_LOOP_ROUNDS = 2
-#: statements that are run for one context, each round of a loop anew: twenty loops in each other would be a million
+#: statements that are run for one context, each round of a loop anew: twenty loops in each other would be a million;
+#: and expressions in them that are evaluated
 _BUDGET = 50_000
+_EXPRESSIONS = 500_000
 
 
 def execute(body: list[ast.stmt], frame: Frame) -> None:
@@ -54,7 +56,7 @@ def _within_budget(statement: ast.stmt, frame: Frame) -> bool:
     if frame.context is None:
         return True
     frame.context.work += 1
-    if frame.context.work > _BUDGET:
+    if frame.context.work > _BUDGET or frame.context.evaluated > _EXPRESSIONS:
         frame.engine.unresolved(frame, statement, "too many ways to get here; what follows is not looked at")
         return False
     return True
