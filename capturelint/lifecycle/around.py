@@ -46,21 +46,21 @@ class Surroundings:
         if constructs(function, set()):
             return True
         if function is self.declaration.holder and function_line(statement) <= last_line(self.declaration):
-            return not _in_common_loop(function.node, self.declaration, statement) or not replays(function)
+            return not _in_common_loop(function.node, self.declaration, statement) or not self._replays(function)
         if self.captured_after(function, statement) or self.drops_graph(function):
             return True
-        if function is not self.declaration.holder and _records(function) and not replays(function):
+        if function is not self.declaration.holder and _records(function) and not self._replays(function):
             return True  # the forward's graph is recorded before the backward's, which reads what it leaves
         if self._called_while_preparing(function) or self._handed_over(function):
             return True
-        return function in self.capturing and not replays(function)
+        return function in self.capturing and not self._replays(function)
 
     def drops_graph(self, function: FunctionInfo, depth: int = 0) -> bool:
         """``self.graph = None``, ``self.captured = False``: who throws the graph away has it captured anew.
 
         A helper may do so: ``self.invalidate()``.
         """
-        if replays(function):
+        if self._replays(function):
             return False
         nodes = list(walk_own(function.node))
         return any(_drops_graph(node) for node in nodes) or (
@@ -86,16 +86,16 @@ class Surroundings:
 
     def _called_while_preparing(self, function: FunctionInfo) -> bool:
         """A helper that only capturing functions call, and that does not replay."""
-        if replays(function):
+        if self._replays(function):
             return False
         callers = [holder for holder, _ in function.module.calls_named(function.name) if holder is not None]
         return bool(callers) and all(
-            (caller in self.capturing and not replays(caller)) or constructs(caller, set()) for caller in callers
+            (caller in self.capturing and not self._replays(caller)) or constructs(caller, set()) for caller in callers
         )
 
     def _handed_over(self, function: FunctionInfo) -> bool:
         """A method that is passed on as a callback, in code that captures after it."""
-        if function.owner is None or replays(function) or list(function.module.calls_named(function.name)):
+        if function.owner is None or self._replays(function) or list(function.module.calls_named(function.name)):
             return False
         uses = [
             (method, statement)
@@ -151,7 +151,7 @@ class Surroundings:
         """How sure it is that the function's statements run between capture and replay."""
         if function is None:
             return Confidence.LIKELY
-        if replays(function):
+        if self._replays(function):
             return Confidence.CERTAIN
         if self._called_by_replay(function) or self._calls_replay(function):
             return Confidence.CERTAIN if owner_of(function) is self.owner else Confidence.LIKELY
@@ -161,14 +161,17 @@ class Surroundings:
             return Confidence.LIKELY
         return Confidence.POSSIBLE
 
+    def _replays(self, function: FunctionInfo) -> bool:
+        return self.engine.remembered(("replays", function), lambda: replays(function))
+
     def _called_by_replay(self, function: FunctionInfo) -> bool:
         callers = [holder for holder, _ in function.module.calls_named(function.name) if holder is not None]
-        return any(replays(caller) for caller in callers)
+        return any(self._replays(caller) for caller in callers)
 
     def _calls_replay(self, function: FunctionInfo) -> bool:
         names = {last_name(node.func) for node in walk_own(function.node) if isinstance(node, ast.Call)}
         return any(
-            info.name in names and replays(info)
+            info.name in names and self._replays(info)
             for info in (*self.declaration.module.all_functions(), *function.module.all_functions())
         )
 

@@ -79,28 +79,29 @@ def _is_device_tensor(life: Life, site: CallSite, node: ast.expr) -> bool:
 def _dropped(life: Life, moments: Moments) -> Iterator[Around]:
     """``del static_in`` and ``self.x = None`` between capture and replay."""
     for module in dict.fromkeys((life.declaration.module, *(each.module for each in life.replays))):
-        for function in (None, *module.all_functions()):
-            if function in life.entered:
+        for function, node, target in _drops_in(life.engine, module):
+            if function in life.entered or not _is_input(life, function, module, target):
                 continue
-            for node, target in _drops_in(life.engine, function, module):
-                if not _is_input(life, function, module, target):
-                    continue
-                sure = moments.between(function, module, node, lasts=not isinstance(target, ast.Name))
-                if sure is not None:
-                    text = module.segment(target, 40)
-                    yield _report(
-                        life, function, module, target,
-                        f"`{text}` is dropped here, but the graph captured at {story.where(life)} still reads it",
-                        min(sure, Confidence.LIKELY, key=lambda c: c.rank),
-                    )  # fmt: skip
+            sure = moments.between(function, module, node, lasts=not isinstance(target, ast.Name))
+            if sure is not None:
+                text = module.segment(target, 40)
+                yield _report(
+                    life, function, module, target,
+                    f"`{text}` is dropped here, but the graph captured at {story.where(life)} still reads it",
+                    min(sure, Confidence.LIKELY, key=lambda c: c.rank),
+                )  # fmt: skip
 
 
-def _drops_in(engine: Engine, function: FunctionInfo | None, module: Module) -> list[tuple[ast.AST, ast.expr]]:
-    """What a function drops, or a module's own code, looked up once for all graphs."""
-    owner: FunctionInfo | Module = function if function is not None else module
-    root = function.node if function is not None else module.top
+def _drops_in(engine: Engine, module: Module) -> list[tuple[FunctionInfo | None, ast.AST, ast.expr]]:
+    """What a module's functions and its own code drop, looked up once for all graphs."""
     return engine.remembered(
-        ("drops", owner), lambda: [(node, target) for node in walk_own(root) for target in _drops(node)]
+        ("drops", module),
+        lambda: [
+            (function, node, target)
+            for function in (None, *module.all_functions())
+            for node in walk_own(function.node if function is not None else module.top)
+            for target in _drops(node)
+        ],
     )
 
 

@@ -65,12 +65,12 @@ def find(life: Life, moments: Moments) -> Iterator[Around]:
 def _into_inputs(life: Life, *, partial: bool) -> Iterator[tuple[_Write, frozenset[Input]]]:
     """What is written into the region's inputs beside the capture: of their first rows, or of any other part."""
     for module in dict.fromkeys((life.declaration.module, *(each.module for each in life.replays))):
-        for function in module.all_functions():
+        for function, written in _places_written(life, module, partial):
             if function in life.entered:
                 continue
             found = [
                 (write, inputs)
-                for write, places in _places_written(life, function, module, partial)
+                for write, places in written
                 if not places.isdisjoint(life.reads) and (inputs := inputs_at(life, function, module, write.buffer))
             ]
             if found and not _only_captures(life, function):
@@ -78,16 +78,20 @@ def _into_inputs(life: Life, *, partial: bool) -> Iterator[tuple[_Write, frozens
 
 
 def _places_written(
-    life: Life, function: FunctionInfo, module: Module, partial: bool
-) -> list[tuple[_Write, frozenset[Place]]]:
-    """What a function writes and where that is kept, for all graphs alike."""
-    return life.engine.remembered(
-        ("places written", function, partial),
-        lambda: [
+    life: Life, module: Module, partial: bool
+) -> list[tuple[FunctionInfo, list[tuple[_Write, frozenset[Place]]]]]:
+    """What the functions that write do, and where that is kept, for all graphs alike."""
+
+    def by(function: FunctionInfo) -> list[tuple[_Write, frozenset[Place]]]:
+        return [
             (write, frozenset(life.origins.same(function, module, write.buffer).places))
             for write in (_writes(function, module) if not constructs(function, set()) else ())
             if (write.stop is not None) is partial
-        ],
+        ]
+
+    return life.engine.remembered(
+        ("places written", module, partial),
+        lambda: [(function, written) for function in module.all_functions() if (written := by(function))],
     )
 
 

@@ -55,18 +55,43 @@ class _Replacement:
     if_called: bool = False
 
 
+_Candidate = tuple["FunctionInfo | None", ast.AST]
+
+
+@dataclass(eq=False, repr=False, slots=True)
+class _Candidates:
+    """Statements of a module that may matter, by the attributes that a graph has to read for that, if any."""
+
+    _all: list[_Candidate] = field(default_factory=list)
+    _for_any: list[int] = field(default_factory=list)
+    _by_name: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, function: FunctionInfo | None, node: ast.AST) -> None:
+        names = _bound_attributes(node)
+        if names is None:
+            self._for_any.append(len(self._all))
+        for name in names or ():
+            self._by_name.setdefault(name, []).append(len(self._all))
+        self._all.append((function, node))
+
+    def naming(self, names: frozenset[str]) -> Iterator[_Candidate]:
+        """What may matter to a graph that reads attributes of these names, in the order of the source."""
+        places = {place for name in names for place in self._by_name.get(name, ())}
+        return (self._all[place] for place in sorted(places.union(self._for_any)))
+
+
 @dataclass(eq=False, repr=False, slots=True)
 class Replacing:
     """The rule. What each module holds of statements that may matter is looked up once for all graphs."""
 
-    _candidates: dict[Module, list[tuple[FunctionInfo | None, ast.AST]]] = field(default_factory=dict)
+    _candidates: dict[Module, _Candidates] = field(default_factory=dict)
 
     def find(self, life: Life, moments: Moments) -> Iterator[Around]:
         names = life.names_read
         done: set[tuple[FunctionInfo | None, str]] = set()
         for module in life.modules_around:
-            for function, node in self._of_module(module):
-                if function in life.entered or not _names_any(node, names):
+            for function, node in self._of_module(module).naming(names):
+                if function in life.entered:
                     continue
                 for each in _replacements(life.engine, function, module, node):
                     key = (function, ast.dump(each.subject) + each.help)
@@ -77,13 +102,15 @@ class Replacing:
                         done.add(key)
                     yield from found
 
-    def _of_module(self, module: Module) -> list[tuple[FunctionInfo | None, ast.AST]]:
+    def _of_module(self, module: Module) -> _Candidates:
         if module not in self._candidates:
-            found: list[tuple[FunctionInfo | None, ast.AST]] = []
+            found = _Candidates()
             for function in (None, *module.all_functions()):
                 if function is None or not constructs(function, set()):
                     nodes = function.acts if function is not None else walk_own(module.top)
-                    found.extend((function, node) for node in nodes if _may_replace(node))
+                    for node in nodes:
+                        if _may_replace(node):
+                            found.add(function, node)
             self._candidates[module] = found
         return self._candidates[module]
 
@@ -99,25 +126,21 @@ def _may_replace(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and last_name(node.func) in _CALLS
 
 
-def _names_any(node: ast.AST, names: frozenset[str]) -> bool:
-    """Whether a statement that binds a plain attribute speaks of one that the region reads."""
+def _bound_attributes(node: ast.AST) -> list[str] | None:
+    """The plain attributes that a statement binds, where it matters only to who reads one of them."""
     if not isinstance(node, ast.Assign):
-        return True
-    return any(
-        isinstance(target, ast.Subscript)
-        or (isinstance(target, ast.Attribute) and _is_asked_for(target.attr, names))
-        # a part of a module out of view
-        or (
-            isinstance(target, ast.Attribute)
-            and isinstance(target.value, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-        )
-        for target in node.targets
-    )
-
-
-def _is_asked_for(attribute: str, names: frozenset[str]) -> bool:
-    return attribute in names or attribute in ("data", "grad", "weight", "bias")
+        return None
+    found: list[str] = []
+    for target in node.targets:
+        if isinstance(target, ast.Subscript):
+            return None
+        if isinstance(target, ast.Attribute):
+            if target.attr in ("data", "grad", "weight", "bias"):
+                return None
+            if isinstance(target.value, ast.Attribute) and isinstance(node.value, ast.Name):
+                return None  # a part of a module out of view
+            found.append(target.attr)
+    return found
 
 
 def _judge(

@@ -40,8 +40,7 @@ class Unit:
     @property
     def text(self) -> str:
         """The unit's source lines; an indented one is wrapped in an ``if``, so that it parses by itself."""
-        lines = self.module.source.split("\n")[self.first_line - 1 : self.node.end_lineno]  # type: ignore[attr-defined]
-        text = "\n".join(lines) + "\n"
+        text = self.module.text.between(self.first_line, self.node.end_lineno) + "\n"  # type: ignore[attr-defined]
         return f"if True:\n{text}" if text[:1] in " \t" else text
 
     @property

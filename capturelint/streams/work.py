@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from capturelint.project.definitions import walk_all
+from capturelint.project.definitions import FunctionInfo, walk_all
+from capturelint.project.module import Module
 from capturelint.rulebook.ops import OpTable
 from capturelint.values import identity
 from capturelint.values.domain import ExternalInstance, Unknown, Value, options, tensors
@@ -50,14 +51,22 @@ def _raw_default(fact: CallFact) -> bool:
                for name, value in fact.keywords)  # fmt: skip
 
 
-def enters_stream(context: Context) -> bool:
+#: the managers of ``with`` statements, by the module and the function that they stand in
+Managers = dict[tuple[Module, "FunctionInfo | None"], list[ast.expr]]
+
+
+def managers_in(modules: Iterable[Module]) -> Managers:
+    found: Managers = {}
+    for module in modules:
+        for holder, node in module.uses.withs:
+            found.setdefault((module, holder), []).extend(item.context_expr for item in node.items)
+    return found
+
+
+def enters_stream(context: Context, managers: Managers) -> bool:
     """``with s:`` needs no call."""
-    return any(
-        is_stream_context(context.values.get(span_of(item.context_expr)))
-        for holder, node in context.module.uses.withs
-        if holder is context.function
-        for item in node.items
-    )
+    own = managers.get((context.module, context.function), ())
+    return any(is_stream_context(context.values.get(span_of(each))) for each in own)
 
 
 def asked(contexts: Iterable[Context]) -> frozenset[Place]:
@@ -83,10 +92,12 @@ def is_stream_context(value: Value | None) -> bool:
 def relevant(contexts: Iterable[Context]) -> set[Context]:
     """The contexts that deal with streams, and those that call them."""
     found: set[Context] = set()
+    contexts = list(contexts)
+    managers = managers_in(dict.fromkeys(context.module for context in contexts))
     queue = [
         context
         for context in contexts
-        if any(deals_with_streams(fact) for fact in context.calls.values()) or enters_stream(context)
+        if any(deals_with_streams(fact) for fact in context.calls.values()) or enters_stream(context, managers)
     ]
     while queue:
         context = queue.pop()

@@ -90,7 +90,7 @@ def _prepares(engine: Engine, function: FunctionInfo, node: ast.AST | None = Non
     """Whether a function runs before captures, records one, or ends it all."""
     if tears_down(function):
         return True
-    if _captures(function) and not (function in engine.replays.functions and lazy.passes_by(function, node)):
+    if _captures(engine, function) and not (function in engine.replays.functions and lazy.passes_by(function, node)):
         return True
     if _first_word(function) in _ALSO_LATER and engine.replays.near(function):
         return False
@@ -139,7 +139,7 @@ def _set_once(function: FunctionInfo, node: ast.AST, name: str) -> bool:
 
 def of_growth(engine: Engine, method: FunctionInfo, name: str, node: ast.AST) -> Change | None:
     """Why the length of the container in ``self.name`` changes: a method appends to it after construction."""
-    if constructs(method, set()) or _captures(method) or not isinstance(node, ast.Call):
+    if constructs(method, set()) or _captures(engine, method) or not isinstance(node, ast.Call):
         return None
     sure = Confidence.LIKELY if not engine.replays.any or engine.replays.near(method) else Confidence.POSSIBLE
     reason = f"`{name}` grows in {method.qualname} ({method.module.display}:{node.lineno})"
@@ -202,9 +202,12 @@ def _makes_own(method: FunctionInfo) -> bool:
     )
 
 
-def _captures(method: FunctionInfo) -> bool:
+def _captures(engine: Engine, method: FunctionInfo) -> bool:
     """A method that records a graph sets what it sets before or for that graph, not between replays."""
-    return any(lazy.is_capture(node) for node in walk_own(method.node, into_nested=True))
+    return engine.remembered(
+        ("captures", method),
+        lambda: any(lazy.is_capture(node) for node in walk_own(method.node, into_nested=True)),
+    )
 
 
 def of_global(engine: Engine, module: Module, name: str, value: Value) -> Value:
@@ -212,21 +215,32 @@ def of_global(engine: Engine, module: Module, name: str, value: Value) -> Value:
     rebound = dict.fromkeys(module.uses.globals(name))
     causes: list[Cause] = []
     for info in rebound:
-        for node in walk_own(info.node):
-            for target in store_targets(node):
-                if isinstance(target, ast.Name) and target.id == name:
-                    causes.append(_global_cause(engine, name, info, node, "rebound"))
-                    stored = getattr(node, "value", None)
-                    if isinstance(stored, ast.expr) and not isinstance(node, ast.AugAssign):
-                        value = join(
-                            value, engine.evaluate_in(engine.function_scope(info, engine.receiver_of(info)), stored)
-                        )
+        for node in _binding_names(engine, info).get(name, ()):
+            causes.append(_global_cause(engine, name, info, node, "rebound"))
+            stored = getattr(node, "value", None)
+            if isinstance(stored, ast.expr) and not isinstance(node, ast.AugAssign):
+                scope = engine.function_scope(info, engine.receiver_of(info))
+                value = join(value, engine.evaluate_in(scope, stored))
     causes.extend(_mutations(engine, module, name, value))
     value = _with_stored_items(engine, module, name, value)
     change = of_causes(causes)
     if change is None:
         return value
     return join(*(changed(option, change) for option in options(value)))
+
+
+def _binding_names(engine: Engine, info: FunctionInfo) -> dict[str, list[ast.AST]]:
+    """What a function's own code binds plain names by, in the order of the source."""
+
+    def work_out() -> dict[str, list[ast.AST]]:
+        found: dict[str, list[ast.AST]] = {}
+        for node in walk_own(info.node):
+            for target in store_targets(node):
+                if isinstance(target, ast.Name):
+                    found.setdefault(target.id, []).append(node)
+        return found
+
+    return engine.remembered(("binding names", info), work_out)
 
 
 def _global_cause(engine: Engine, name: str, info: FunctionInfo, node: ast.AST, verb: str) -> Cause:

@@ -53,7 +53,7 @@ def _makes_up(test: ast.expr, body: list[ast.stmt], other: list[ast.stmt]) -> bo
     ``if residual is None: return norm(x)`` is as usual as its other side, which does something else.
     """
     asked = _compared_with_none(test)
-    for statement in body:
+    for statement in body if asked else ():
         for node in ast.walk(statement):
             if any(dotted_name(target) in asked for target in store_targets(node)):
                 return True

@@ -6,6 +6,7 @@ What such code does to the device is a hazard only where nothing ran before, whi
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
 from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, last_name, store_targets, walk_all
@@ -217,6 +218,12 @@ def _classes_of(dotted: str, frame: Frame) -> list[ClassInfo]:
 
 def _stores(cls: ClassInfo, method: str, attribute: str, frame: Frame, depth: int = 0) -> bool:
     """Whether a method stores an attribute of its object, or calls one of its own that does."""
+    return frame.engine.remembered(
+        ("stores it", cls, method, attribute, depth), lambda: _finds_store(cls, method, attribute, frame, depth)
+    )
+
+
+def _finds_store(cls: ClassInfo, method: str, attribute: str, frame: Frame, depth: int) -> bool:
     for entry in frame.engine.mro(cls):
         if not isinstance(entry, ClassInfo):
             continue
@@ -225,13 +232,19 @@ def _stores(cls: ClassInfo, method: str, attribute: str, frame: Frame, depth: in
         info = entry.methods.get(method)
         if info is None or depth >= _MAX_STEPS or not info.parameters():
             continue
-        receiver = info.parameters()[0].arg
-        called = {
+        called = frame.engine.remembered(("own methods called", info), partial(_own_methods_called, info))
+        return any(_stores(cls, each, attribute, frame, depth + 1) for each in called if each != method)
+    return False
+
+
+def _own_methods_called(info: FunctionInfo) -> list[str]:
+    receiver = info.parameters()[0].arg
+    return sorted(
+        {
             node.func.attr
             for node in walk_all(info.node)
             if isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and dotted_name(node.func.value) == receiver
         }
-        return any(_stores(cls, each, attribute, frame, depth + 1) for each in sorted(called) if each != method)
-    return False
+    )
