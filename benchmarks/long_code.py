@@ -195,6 +195,81 @@ def loops_with_names(size: int) -> Files:
     )
 
 
+def unsettled(size: int, line: str) -> str:
+    """Loops within each other, ``size`` deep, none of which settles in one round: each puts more around a value."""
+    lines = ["    " * i + "for rows in rows:" for i in range(size)]
+    ends = ["    " * (i + 1) + "rows = (rows, y)" for i in reversed(range(size))]
+    return "\n".join(["rows = y = x", *lines, "    " * size + line, "    " * size + "y = [rows, 1]", *ends])
+
+
+def unsettled_loops(size: int) -> Files:
+    """``size`` loops in each other, none of which settles in one round."""
+    yield "run.py", region(unsettled(size, "x = x + 1") + "\nself.out = x.max().item()")
+
+
+def long_lines_in_loops(size: int) -> Files:
+    """A line of ``size`` terms within a dozen such loops: it is run 4000 times."""
+    yield "run.py", region(unsettled(12, f"x = {' + '.join(['x'] * size)}") + "\nself.out = x.max().item()")
+
+
+def tables_in_loops(size: int) -> Files:
+    """A function that is called with a table of ``size`` rows, within ten such loops."""
+    rows = ", ".join(f"({i}, [x, {i}], {{'a': x}})" for i in range(size))
+    body = f"table = [{rows}]\n{unsettled(10, 'x = lib.use(x, table)')}"
+    yield from beside("def use(x, table):\n    return x + 1\n", f"{body}\nself.out = x.max().item()")
+
+
+def while_true(size: int) -> Files:
+    """``size`` endless loops one after another, each left by several ways."""
+    yield (
+        "run.py",
+        region(
+            numbered(
+                "while True:\n    x = x + #\n    if other.a#:\n        break\n    if flag:\n        continue\n"
+                "    y# = x\n    if other.b#:\n        break",
+                size,
+            )
+        ),
+    )
+
+
+def tries(size: int) -> Files:
+    """``try`` statements within each other, ``size`` deep (twenty is what Python compiles), with handlers and ends."""
+    lines: list[str] = ["    " * i + "try:" for i in range(size)] + ["    " * size + "x = x + 1"]
+    for i in reversed(range(size)):
+        pad = "    " * i
+        lines += [f"{pad}except KeyError:", f"{pad}    x = x * {i}", f"{pad}finally:", f"{pad}    y{i} = x"]
+    yield "run.py", region("\n".join(lines) + "\nself.out = x")
+
+
+def wide_characters(size: int) -> Files:
+    """One line of ``size`` names that are not ASCII."""
+    yield "run.py", region(f"größe = x\nself.out = {' + '.join(['größe'] * size)}")
+
+
+def subscripts(size: int) -> Files:
+    """``x[0][0]...`` with ``size`` indexes."""
+    yield "run.py", region(f"self.out = other{'[0]' * size}\nself.more = x{'[0]' * size}")
+
+
+def negations(size: int) -> Files:
+    """``not not ... x`` and ``- - ... x``, ``size`` each."""
+    yield "run.py", region(f"self.out = {'- ' * size}x\nself.more = {'not ' * size}other")
+
+
+def slices(size: int) -> Files:
+    """An index with ``size`` parts, and ``size`` items that are written."""
+    parts = ", ".join([":"] * size)
+    yield "run.py", region(f"y = x[{parts}]\n" + numbered("x[#:] = y", size) + "\nself.out = y")
+
+
+def globals_set(size: int) -> Files:
+    """``size`` names of the module that the region's function sets and reads."""
+    text = numbered("A# = None", size) + "\n\n\ndef work(x):\n    global " + numbered("A#", size, ", ") + "\n"
+    text += numbered("    if A# is None:\n        A# = x + #\n    x = x + A#", size) + "\n    return x\n"
+    yield from beside(text, "self.out = lib.work(x)")
+
+
 LONG: dict[Callable[[int], Files], tuple[int, int, int]] = {
     plain_chains: (100, 200, 400),
     typed_chains: (50, 100, 200),
@@ -221,4 +296,14 @@ LONG: dict[Callable[[int], Files], tuple[int, int, int]] = {
     unpacked: (250, 500, 1000),
     deep_sums: (2500, 5000, 10_000),
     loops_with_names: (100, 200, 400),
+    unsettled_loops: (5, 10, 20),
+    long_lines_in_loops: (25, 50, 100),
+    tables_in_loops: (15, 30, 60),
+    while_true: (100, 200, 400),
+    tries: (5, 10, 20),
+    wide_characters: (200, 400, 800),
+    subscripts: (100, 200, 400),
+    negations: (100, 200, 400),
+    slices: (100, 200, 400),
+    globals_set: (100, 200, 400),
 }

@@ -22,6 +22,7 @@ from pathlib import Path
 from generated import Files, region
 from long_code import LONG
 from measured import Measured, run
+from nested_code import NESTED
 from tangled_code import TANGLED
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -220,6 +221,7 @@ FAMILIES: dict[Callable[[int], Files], tuple[int, int, int]] = {
     recursive: (50, 100, 200),
     attributes: (100, 200, 400),
     **LONG,
+    **NESTED,
     **TANGLED,
 }
 

@@ -223,6 +223,123 @@ def unions(size: int) -> Files:
     yield from beside(text, "self.out = lib.use(x, other)")
 
 
+def helpers(size: int) -> Files:
+    """``size`` methods that each call all others, where a region asks whether one of them has set an attribute."""
+    calls = numbered("        self.work#()", size)
+    methods = "\n".join(f"    def work{i}(self):\n{calls}\n" for i in range(size))
+    guard = "if self.made is None:\n    self.work0()\nself.out = x.max()"
+    yield "run.py", region(guard) + "\n" + methods
+
+
+def helpers_around(size: int) -> Files:
+    """``size`` methods that each call all others, in the code that replays."""
+    calls = numbered("        self.work#(x)", size)
+    methods = "\n".join(f"    def work{i}(self, x):\n{calls}\n        self.kept{i} = x\n" for i in range(size))
+    text = region("self.out = x + self.kept1")
+    yield "run.py", f"{text}\n    def run(self, x):\n        self.work0(x)\n        self.graph.replay()\n\n{methods}"
+
+
+def helpers_inside(size: int) -> Files:
+    """``size`` methods that each call all others with the result of the one before, in the region."""
+    calls = numbered("        x = self.work#(x, #)", size)
+    methods = "\n".join(f"    def work{i}(self, x, n):\n{calls}\n        return x + n\n" for i in range(size))
+    yield "run.py", region("self.out = self.work0(x, 1)") + "\n" + methods
+
+
+def guards(size: int) -> Files:
+    """``size`` tests whether an attribute is set that return if so, each before calls that may set it."""
+    lines = numbered("        if self.a# is not None:\n            return self.a#\n        self.work(x)", size)
+    text = region("self.out = self.choose(x)")
+    yield (
+        "run.py",
+        f"{text}\n    def work(self, x):\n        return self.choose(x)\n\n    def choose(self, x):\n{lines}\n",
+    )
+
+
+def registered(size: int) -> Files:
+    """``size`` functions that a decorator puts into a table, and a call by a key that nobody knows."""
+    functions = numbered("@register('f#')\ndef f#(x):\n    return x + #\n", size, "\n\n")
+    head = "TABLE = {}\n\n\ndef register(name):\n    def put(function):\n        TABLE[name] = function\n"
+    head += "        return function\n\n    return put\n\n\n"
+    yield from beside(head + functions, "self.out = lib.TABLE[other](x)")
+
+
+def by_prefix(size: int) -> Files:
+    """``getattr(self, f"step_{name}")`` in a class with ``size`` such methods."""
+    methods = numbered("    def step_#(self, x):\n        return x + #\n", size)
+    yield "run.py", region("self.out = getattr(self, f'step_{other}')(x)") + "\n" + methods
+
+
+def fields(size: int) -> Files:
+    """A dataclass with ``size`` fields, all of which are given and read."""
+    text = "from dataclasses import dataclass\n\n\n@dataclass\nclass Batch:\n" + numbered("    f#: int = #", size)
+    given = ", ".join(["x"] * size)
+    body = f"batch = lib.Batch({given})\n" + numbered("x = x + batch.f#", size) + "\nself.out = x"
+    yield from beside(text + "\n", body)
+
+
+def enums(size: int) -> Files:
+    """An enumeration with ``size`` members, each of which is compared with."""
+    text = "import enum\n\n\nclass Mode(enum.Enum):\n" + numbered("    M# = #", size)
+    yield from beside(text + "\n", numbered("if other == lib.Mode.M#:\n    x = x + #", size) + "\nself.out = x")
+
+
+def delegating(size: int) -> Files:
+    """``size`` objects within each other, each of which passes on what it does not know."""
+    text = (
+        "class Wrapper:\n    def __init__(self, inner):\n        self.inner = inner\n\n"
+        "    def __getattr__(self, name):\n        return getattr(self.inner, name)\n\n\n"
+        "class Core:\n    def work(self, x):\n        return x.item()\n"
+    )
+    yield from beside(text, f"self.out = {'lib.Wrapper(' * size}lib.Core(){')' * size}.work(x)")
+
+
+def layers(size: int) -> Files:
+    """A model of ``size`` classes of layers, in a list and as attributes, with hooks."""
+    text = "import torch\n\n\n" + numbered(
+        "class Layer#(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.weight = torch.nn.Parameter(torch.zeros(#))\n\n"
+        "    def forward(self, x):\n        return x + self.weight\n",
+        size,
+        "\n\n",
+    )
+    made = numbered("        self.layer# = Layer#()\n        self.layer#.register_forward_hook(hook#)", size)
+    hooks = numbered("def hook#(module, given, out):\n    return out * #\n", size, "\n\n")
+    calls = numbered("        x = self.layer#(x)", size)
+    model = f"class Model(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n{made}\n"
+    model += f"        self.layers = torch.nn.ModuleList([{numbered('Layer#()', size, ', ')}])\n\n"
+    model += f"    def forward(self, x):\n{calls}\n        for layer in self.layers:\n            x = layer(x)\n"
+    yield from beside(f"{text}\n\n{hooks}\n\n{model}        return x\n", "self.out = lib.Model()(x)")
+
+
+def findings(size: int) -> Files:
+    """``size`` hazards in one function, and as many in functions of their own; every other one is ignored."""
+    lines = "\n".join(["x.item()", "x.cpu()  # capturelint: ignore"] * size) + "\n"
+    functions = numbered("def f#(x):\n    return x.tolist()\n", size, "\n\n")
+    calls = numbered("f#(x)", size)
+    yield "run.py", f"{functions}\n\n{region(lines + calls)}"
+
+
+def hazards_around(size: int) -> Files:
+    """``size`` attributes that the region reads and that the code between replays binds anew."""
+    made = numbered("        self.in# = torch.zeros(8, device='cuda')", size)
+    text = region(numbered("x = x + self.in#", size) + "\nself.out = x").replace(
+        '        self.static = torch.zeros(8, device="cuda")\n', f"        self.static = 1\n{made}\n"
+    )
+    bound = numbered("        self.in# = rows[#]", size)
+    yield "run.py", f"{text}\n    def run(self, rows):\n{bound}\n        self.graph.replay()\n        return self.out\n"
+
+
+def one_name(size: int) -> Files:
+    """``size`` modules with a class and a method of the same name, called on an object that nobody knows."""
+    for i in range(size):
+        yield (
+            f"m{i}.py",
+            f"class Model:\n    def work(self, x):\n        return x + {i}\n\n\ndef make():\n    return Model()\n",
+        )
+    yield "run.py", region("self.out = other.work(x)\ny = self.model.work(x)")
+
+
 TANGLED: dict[Callable[[int], Files], tuple[int, int, int]] = {
     members: (250, 500, 1000),
     dispatch: (500, 1000, 2000),
@@ -247,4 +364,17 @@ TANGLED: dict[Callable[[int], Files], tuple[int, int, int]] = {
     streams: (50, 100, 200),
     events: (50, 100, 200),
     unions: (250, 500, 1000),
+    helpers: (10, 20, 40),
+    helpers_around: (10, 20, 40),
+    helpers_inside: (10, 20, 40),
+    guards: (50, 100, 200),
+    registered: (250, 500, 1000),
+    by_prefix: (250, 500, 1000),
+    fields: (250, 500, 1000),
+    enums: (250, 500, 1000),
+    delegating: (10, 20, 40),
+    layers: (50, 100, 200),
+    findings: (100, 200, 400),
+    hazards_around: (50, 100, 200),
+    one_name: (100, 200, 400),
 }

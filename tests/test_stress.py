@@ -48,6 +48,9 @@ SIZES = {
     "graphs_of_one": 10,
     "streams": 20,
     "doubled": 20,
+    "globals_set": 40,
+    "findings": 20,
+    "forms": 5,
 }
 
 
