@@ -62,3 +62,32 @@ def test_usual_functions_are_followed_to_their_end(tmp_path: Path) -> None:
     result = check(tmp_path)
     assert result.regions[0].unresolved == ()
     assert ("CG102", 106) in {(finding.rule, finding.span.line) for finding in result.findings}
+
+
+LOOPS = "\n".join("    " * (level + 2) + "for rows in rows:" for level in range(8))
+ENDS = "\n".join("    " * (level + 3) + "rows = (rows, y)" for level in reversed(range(8)))
+NESTED = f"""\
+import torch
+
+
+def run(graph, x: torch.Tensor):
+    x = x.cuda()
+    with torch.cuda.graph(graph):
+        rows = y = x
+{LOOPS}
+{"    " * 10}y = [rows, 1]
+{ENDS}
+        x.item()
+"""
+
+
+@pytest.mark.parametrize(("budget", "found"), [(3000, set()), (5000, {("CG101", 25)})])
+def test_large_values_count_by_their_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: int, found: set[tuple[str, int]]
+) -> None:
+    """The same thousand statements take longer where each round puts more around a value."""
+    write_files(tmp_path, {"run.py": NESTED})
+    monkeypatch.setattr("capturelint.values.statements._EXPRESSIONS", budget)
+    result = check(tmp_path)
+    assert {(finding.rule, finding.span.line) for finding in result.findings} == found
+    assert bool(result.regions[0].unresolved) is not bool(found)

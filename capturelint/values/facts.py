@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: line, column, end line, end column as ``ast`` counts them: columns from 0, in UTF-8 bytes
 NodeSpan = tuple[int, int, int, int]
+#: so many parts of a value that is joined with another count as one expression
+_A_STEP = 8
 
 
 def within(inner: NodeSpan, outer: NodeSpan) -> bool:
@@ -142,7 +144,10 @@ class Context:
         self.evaluated += 1
         span = span_of(node)
         known = self.values.get(span)
-        self.values[span] = value if known is None or known is value else join(known, value)
+        if known is not None and known is not value:
+            self.evaluated += value.extent[0] // _A_STEP  # large values take long to join
+            value = join(known, value)
+        self.values[span] = value
 
     def record_call(self, node: ast.Call, fact: CallFact) -> None:
         span = span_of(node)
