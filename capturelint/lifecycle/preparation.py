@@ -99,16 +99,17 @@ class _Preparation:
                 continue  # warm-up
             calls = [node for node in function.acts if isinstance(node, ast.Call)]
             region = self.life.declaration.node
+            alone: list[ast.Call] | None = None
             for eager in calls:
                 if last_name(eager.func) not in last or ast.unparse(eager.func) not in captured:
                     continue
                 if contains(region, eager):
                     continue
                 order = self.moments.order(function, function.module)
-                for call in calls:
-                    if call is eager or not isinstance(order.statement(call), ast.Expr):
-                        continue
-                    if order.follows_directly(call, eager) and order.runs_whenever(call, eager):
+                if alone is None:
+                    alone = [call for call in calls if isinstance(order.statement(call), ast.Expr)]
+                for call in alone:
+                    if call is not eager and order.follows_directly(call, eager) and order.runs_whenever(call, eager):
                         yield from self._prepares(function, call)
 
     def _prepares(self, function: FunctionInfo, call: ast.Call) -> Iterator[_Prepares]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from capturelint.lifecycle.life import Replay
 from capturelint.lifecycle.order import Order
@@ -54,6 +55,28 @@ def _draws(replay: Replay) -> bool:
 # -- what the next call reads ----------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False, slots=True)
+class _Chains:
+    """Where a function binds ``self.x`` and the like, and where it reads them, other than to ask which object it is."""
+
+    bound: dict[str, list[ast.Assign]]
+    read: dict[str, list[ast.Attribute]]
+
+    @classmethod
+    def of(cls, function: FunctionInfo) -> _Chains:
+        found = cls({}, {})
+        own = list(walk_own(function.node))
+        asked = {id(part) for each in own if isinstance(each, ast.Compare) for part in (each.left, *each.comparators)
+                 if any(isinstance(op, (ast.Is, ast.IsNot)) for op in each.ops)}  # fmt: skip
+        for each in own:
+            if isinstance(each, ast.Assign) and (name := dotted_name(each.targets[0])) is not None:
+                found.bound.setdefault(name, []).append(each)
+            elif isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Load) and id(each) not in asked:
+                if (name := dotted_name(each)) is not None:
+                    found.read.setdefault(name, []).append(each)
+        return found
+
+
 def at_the_next_call(
     outputs: Outputs, function: FunctionInfo | None, module: Module, order: Order, replays: list[Replay],
     node: ast.Assign,
@@ -67,14 +90,9 @@ def at_the_next_call(
         return
     if not outputs.life.outputs.isdisjoint(outputs.life.origins.attribute(function, module, target)):
         return  # the output's own place
-    own = list(walk_own(function.node))
-    bound = [each for each in own if isinstance(each, ast.Assign) and dotted_name(each.targets[0]) == name]
-    asked = {id(part) for each in own if isinstance(each, ast.Compare) for part in (each.left, *each.comparators)
-             if any(isinstance(op, (ast.Is, ast.IsNot)) for op in each.ops)}  # fmt: skip
-    for use in own:
-        if not isinstance(use, ast.Attribute) or not isinstance(use.ctx, ast.Load) or dotted_name(use) != name:
-            continue
-        if id(use) in asked or any(order.follows_directly(each, use) for each in bound):
+    named = outputs.life.engine.remembered(("chains", function), lambda: _Chains.of(function))
+    for use in named.read.get(name, ()):
+        if any(order.follows_directly(each, use) for each in named.bound.get(name, ())):
             continue
         if any(order.follows_directly(each.call, use) for each in replays):
             for held in outputs.held(function, module, node.value):
