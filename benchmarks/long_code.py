@@ -183,7 +183,7 @@ def unpacked(size: int) -> Files:
 
 
 def deep_sums(size: int) -> Files:
-    """``x + x + ...`` with more terms than Python's own recursion allows for."""
+    """``x + x + ...`` with more terms than the parser gets through: that is said."""
     yield "run.py", region(f"self.out = {' + '.join(['x'] * size)}")
 
 
@@ -294,9 +294,9 @@ LONG: dict[Callable[[int], Files], tuple[int, int, int]] = {
     growing_texts: (20, 40, 80),
     constants: (250, 500, 1000),
     unpacked: (250, 500, 1000),
-    deep_sums: (2500, 5000, 10_000),
+    deep_sums: (10_000, 20_000, 40_000),
     loops_with_names: (100, 200, 400),
-    unsettled_loops: (5, 10, 20),
+    unsettled_loops: (16, 32, 64),
     long_lines_in_loops: (25, 50, 100),
     tables_in_loops: (15, 30, 60),
     while_true: (100, 200, 400),

@@ -168,5 +168,5 @@ def blocks(size: int) -> Files:
 
 NESTED: dict[Callable[[int], Files], tuple[int, int, int]] = {
     forms: (10, 20, 40),
-    blocks: (3, 6, 12),
+    blocks: (12, 24, 47),
 }

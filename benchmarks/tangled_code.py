@@ -340,6 +340,61 @@ def one_name(size: int) -> Files:
     yield "run.py", region("self.out = other.work(x)\ny = self.model.work(x)")
 
 
+def script(size: int) -> Files:
+    """A script without functions: ``size`` statements of several kinds, a region, and as many again."""
+    lines = numbered(
+        "a# = torch.zeros(#, device='cuda')\nif a#.numel() > #:\n    b# = a# + 1\nfor i# in range(3):\n    x.copy_(a#)",
+        size,
+    )
+    head = "import torch\n\nx = torch.zeros(8, device='cuda')\ngraph = torch.cuda.CUDAGraph()\n"
+    block = "with torch.cuda.graph(graph):\n    y = x + a3\n"
+    yield "run.py", f"{head}{lines}\n{block}{lines}\ngraph.replay()\nprint(y)\n"
+
+
+def long_around(size: int) -> Files:
+    """A function of ``size`` statements before its region, and as many after it, with replays among them."""
+    lines = numbered(
+        "        a# = self.work(x, #)\n        if flag:\n            a# = a#.clone()\n        self.b# = a#", size
+    )
+    text = region("y = x + self.b3 + a4\nself.out = self.work(y, 1)")
+    text = text.replace("        x = self.static\n", f"        x = self.static\n{lines}\n")
+    replay = "        self.graph.replay()\n"
+    work = "    def work(self, x, n):\n        return x + n\n"
+    yield "run.py", f"{text}{lines}\n{replay}{lines}\n{replay}        return self.out\n\n{work}"
+
+
+def overridden(size: int) -> Files:
+    """``size`` classes that derive from the one that captures, and override all methods that the region calls."""
+    steps = range(8)
+    ways = "\n".join(f"    def step{i}(self, x):\n        return self.step{i + 1}(x) + {i}\n" for i in steps)
+    last = "    def step8(self, x):\n        return x\n"
+    text = region("self.out = self.step0(x)") + f"\n{ways}\n{last}"
+    yield "run.py", text + "\n\n" + numbered(f"class Runner#(Runner):\n{ways}\n", size, "\n\n")
+
+
+def constructed(size: int) -> Files:
+    """A class that is constructed in ``size`` places, each time with something else, and handed to the region."""
+    text = region("self.out = x * other.scale + other.more.scale", "import lib\n").replace(
+        "other)", "other: lib.Config)"
+    )
+    calls = numbered("def use#():\n    Runner().capture(#, lib.Config(#, lib.Config([#], None)))\n", size, "\n\n")
+    yield (
+        "lib.py",
+        "class Config:\n    def __init__(self, scale, more):\n        self.scale = scale\n        self.more = more\n",
+    )
+    yield "run.py", f"{text}\n\n{calls}"
+
+
+def growing_recursion(size: int) -> Files:
+    """``size`` functions that call each other with more and more around their argument."""
+    functions = "\n\n".join(
+        f"def f{i}(x, n):\n    if n:\n        return f{(i + 1) % size}((x, [x, n]), n - 1)\n"
+        f"    return f{(i + 2) % size}({{'a': x, 'b': (x, n)}}, n)\n"
+        for i in range(size)
+    )
+    yield from beside(functions, "self.out = lib.f0(x, other)")
+
+
 TANGLED: dict[Callable[[int], Files], tuple[int, int, int]] = {
     members: (250, 500, 1000),
     dispatch: (500, 1000, 2000),
@@ -377,4 +432,9 @@ TANGLED: dict[Callable[[int], Files], tuple[int, int, int]] = {
     findings: (100, 200, 400),
     hazards_around: (50, 100, 200),
     one_name: (100, 200, 400),
+    script: (100, 200, 400),
+    long_around: (50, 100, 200),
+    overridden: (10, 20, 40),
+    constructed: (100, 200, 400),
+    growing_recursion: (10, 20, 40),
 }

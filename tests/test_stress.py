@@ -51,6 +51,8 @@ SIZES = {
     "globals_set": 40,
     "findings": 20,
     "forms": 5,
+    "long_around": 15,
+    "overridden": 8,
 }
 
 
