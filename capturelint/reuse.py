@@ -2,8 +2,9 @@
 
 Two kinds of entries. One holds a result under a digest of everything: the tool and its rules, the options, the list of
 files, and each file's content. The other, under the same digest without the contents, names the last result of such
-runs. When files were edited since, that one still holds if none of them was parsed for it, and each replies as before
-to every question that was asked about all files. Contents count, never times: each file is read and hashed.
+runs. When files were edited since, that one still holds if nothing of them was edited that was looked at (``pieces``),
+and each replies as before to every question that was asked about all files. Contents count, never times: each file is
+read and hashed.
 """
 
 from __future__ import annotations
@@ -20,21 +21,27 @@ from capturelint.cache.digests import content_digest, digest, tool_digest
 from capturelint.cache.store import Store
 from capturelint.errors import SourceError
 from capturelint.model import CheckResult
+from capturelint.pieces import Layout, Pieces, moved, moved_line, pieces_of
+from capturelint.places_named import files_of_findings, lines_of_regions, with_lines_moved
 from capturelint.project.parsing import parse_source
 from capturelint.project.questions import SOME, STORE, Question, Reply, reply
 from capturelint.project.search import MOST_STORING
+from capturelint.source.decoding import decode
 
 if TYPE_CHECKING:
     from capturelint.check import CheckOptions
+    from capturelint.project.looked import Looked
     from capturelint.project.project import Project
     from capturelint.source.files import SourceFile
 
 #: counts up when the entries' form changes
-_FORM = "1"
+_FORM = "2"
 #: options that change nothing about what is found: contents count as those of files do, and a baseline comes later
 _WITHOUT_SAY = frozenset(("jobs", "contents", "baseline", "explains", "cache"))
 #: stands for the content of a file that cannot be read; no digest is as short
 _UNREADABLE = b""
+#: files whose text is their content
+_PLAIN = (".py", ".pyi")
 #: faults of the tool's own are no results
 _OWN_FAULT = "internal error"
 
@@ -43,12 +50,14 @@ _OWN_FAULT = "internal error"
 class _Rests:
     """What a result rests on, files by their place in the project's list.
 
-    ``contents``: the digest of each. ``wholly``: files of which anything may have counted. ``syntax``: files that were
-    only parsed, and whether that went well. ``replies``: each question about all files, and who replied what.
+    ``contents``: the digest of each. ``wholly``: files of which anything may have counted. ``partly``: files of which
+    some pieces count. ``syntax``: files that were only parsed, and whether that went well. ``replies``: each question
+    about all files, and who replied what.
     """
 
     contents: list[bytes]
     wholly: frozenset[int]
+    partly: dict[int, Pieces]
     syntax: dict[int, bool]
     replies: list[tuple[Question, dict[int, Reply]]]
 
@@ -66,34 +75,51 @@ class Reuse:
     def find(self) -> CheckResult | None:
         """The result of an earlier run that holds for this one."""
         entry = _parsed(self._store.get(self._exact))
-        if entry is not None:
-            return _result(entry)
         last = self._store.get(self._run)
+        if entry is not None:
+            if last != self._exact.encode():  # the next edit is one of what is here now
+                self._store.put(self._run, self._exact.encode())
+            return _result(entry)
         entry = _parsed(self._store.get(last.decode("ascii", "replace"))) if last is not None else None
         if entry is None:
             return None
         try:
-            holds = self._holds(_rests(entry))
+            rests = _rests(entry)
+            layouts = self._layouts(rests)
         except (KeyError, TypeError, ValueError, IndexError):
             return None
-        return _result(entry) if holds else None
+        result = _result(entry) if layouts is not None else None
+        return self._moved(result, rests, layouts) if result is not None and layouts else result
 
     def keep(self, result: CheckResult) -> None:
         """Keeps what was found, with what it rests on."""
         if any(each.message.startswith(_OWN_FAULT) for each in result.diagnostics):
             return
-        entry = {"result": encode_result(result), "rests": self._rests_on()}
+        entry = {"result": encode_result(result), "rests": self._rests_on(result)}
         self._store.put(self._exact, json.dumps(entry, separators=(",", ":")).encode())
         self._store.put(self._run, self._exact.encode())
 
-    def _rests_on(self) -> dict[str, Any]:
+    def _rests_on(self, result: CheckResult) -> dict[str, Any]:
         project = self._project
         places = {file.path: place for place, file in enumerate(project.files)}
         by_identity = {id(file): place for place, file in enumerate(project.files)}
-        wholly = {places[path] for path in (*project.parsed(), *project.consulted)}
+        wholly = set(project.wholly())
+        partly: list[list[Any]] = []
+        lines: dict[str, set[int]] = {}
+        for display, line in lines_of_regions(result):
+            lines.setdefault(display, set()).add(line)
+        spoken_of = files_of_findings(result)
+        for path, looked in project.looked().items():
+            place = places[path]
+            pieces = None if path in wholly else self._pieces(place, looked, lines, spoken_of)
+            if pieces is None:
+                wholly.add(path)
+            else:
+                partly.append([place, pieces.as_plain()])
         return {
             "contents": [each.hex() for each in self._contents],
-            "wholly": sorted(wholly),
+            "wholly": sorted(places[path] for path in wholly),
+            "partly": partly,
             "syntax": [[places[path], right] for path, right in project.syntax.items()],
             "replies": [
                 [question, [[by_identity[file], said] for file, said in said_by.items()]]
@@ -101,14 +127,48 @@ class Reuse:
             ],
         }
 
-    def _holds(self, rests: _Rests) -> bool:
-        """Whether the files that were edited since change nothing."""
+    def _pieces(
+        self, place: int, looked: Looked, lines: dict[str, set[int]], spoken_of: frozenset[str]
+    ) -> Pieces | None:
+        file = self._project.files[place]
+        if file.display in spoken_of or file.path.name in spoken_of or file.path.suffix not in _PLAIN:
+            return None
+        try:
+            source = decode(self._project.bytes_of(file), file.display)
+        except SourceError:
+            return None
+        return pieces_of(source, looked, lines.get(file.display, ()))
+
+    def _layouts(self, rests: _Rests) -> dict[int, Layout] | None:
+        """Where functions are now in files of which no piece that counts was edited; None if anything was that does."""
+        found: dict[int, Layout] = {}
         for place, (old, new) in enumerate(zip(rests.contents, self._contents, strict=True)):
             if old == new:
                 continue
             if _UNREADABLE in (old, new) or place in rests.wholly or not self._as_before(place, rests):
-                return False
-        return True
+                return None
+            if place in rests.partly:
+                layout = self._layout(place, rests.partly[place])
+                if layout is None:
+                    return None
+                found[place] = layout
+        return found
+
+    def _layout(self, place: int, pieces: Pieces) -> Layout | None:
+        file = self._project.files[place]
+        try:
+            return moved(pieces, decode(self._project.bytes_of(file), file.display))
+        except SourceError:
+            return None
+
+    def _moved(self, result: CheckResult, rests: _Rests, layouts: dict[int, Layout]) -> CheckResult:
+        files = self._project.files
+        known = {files[place].display: (rests.partly[place].layout, layout) for place, layout in layouts.items()}
+
+        def move(path: str, line: int) -> int:
+            return moved_line(line, *known[path]) if path in known else line
+
+        return with_lines_moved(result, move)
 
     def _as_before(self, place: int, rests: _Rests) -> bool:
         file = self._project.files[place]
@@ -182,6 +242,7 @@ def _rests(entry: dict[str, Any]) -> _Rests:
     return _Rests(
         contents=[bytes.fromhex(each) for each in rests["contents"]],
         wholly=frozenset(rests["wholly"]),
+        partly={place: Pieces(*pieces) for place, pieces in rests["partly"]},
         syntax=dict(rests["syntax"]),
         replies=[(tuple(question), dict(said_by)) for question, said_by in rests["replies"]],
     )

@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 
 from capturelint.errors import SourceError
+from capturelint.lifecycle import indirect, replacing
+from capturelint.project.forms import REBINDING
 from capturelint.project.module import Module, parse_module
+from capturelint.project.text import Text
 from capturelint.project.uses import Uses, find_uses
 from capturelint.source.files import SourceFile
 
+ROOT = Path(__file__).resolve().parent.parent
 _SOURCE = '''\
 """Ähnlich."""
 
@@ -105,3 +109,60 @@ def test_what_changes_a_container_or_a_global_is_found_before_it_is_parsed(modul
     assert [info.name for info in module.uses.globals("COUNT")] == ["__init__"]
     assert [item.slice.lineno for _, _, item in module.uses.attribute_items("table")] == [42]
     assert [cls.qualname for cls in module.all_classes()] == ["Runner", "Runner.step.<locals>.Within"]
+
+
+REBINDS = [
+    "self.x = y",
+    "self.a, b = y",
+    "b, self.a[i + 1].c, d = f(x)",
+    "(\n    self.a,\n    b,\n) = y",
+    "[\n    self.a[0],\n    b,\n] = y",
+    "x = self.y = z",
+    "if x: self.y = z",
+    "table[key] = y",
+    "self.tables[f(1)][2] = y",
+    "self.inputs |= y",
+    "x.data = y",
+    "setattr(self, 'x', y)",
+    "self.register_buffer(\n    'x', y)",
+    "x.set_(y)",
+    "self\\\n.update(y)",
+    "model.half()",
+    "model.to (device)",
+]
+BINDS_NO_OTHER = [
+    "x = y",
+    "f(self.x, y)",
+    "x == self.y",
+    "return self.x[1]",
+    "if self.x >= y: pass",
+    "x += 1",
+    "self.to",
+]
+
+
+@pytest.mark.parametrize("text", REBINDS)
+def test_texts_that_may_bind_something_elsewhere(text: str) -> None:
+    assert Text(text).find("", REBINDING, 0) >= 0
+
+
+@pytest.mark.parametrize("text", BINDS_NO_OTHER)
+def test_texts_that_bind_nothing_elsewhere(text: str) -> None:
+    assert Text(text).find("", REBINDING, 0) == -1
+
+
+def test_no_statement_that_a_rule_looks_at_is_missed() -> None:
+    looked_at = 0
+    for path in sorted((ROOT / "fixtures").rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(source)):
+            if any(indirect._stores(node)) or (isinstance(node, (ast.Assign, ast.Call)) and _is_looked_at(node)):
+                assert Text(ast.get_source_segment(source, node) or "").find("", REBINDING, 0) >= 0, (path, node.lineno)
+                looked_at += 1
+    assert looked_at > 500
+
+
+def _is_looked_at(node: ast.Assign | ast.Call) -> bool:
+    """Calls of plain names but ``setattr`` come to nothing later on."""
+    plain = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id != "setattr"
+    return replacing._may_replace(node) and not plain

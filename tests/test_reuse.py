@@ -63,13 +63,29 @@ class Base:
 
 def step(x):
     return x + 1
+
+
+class Table:
+    def __init__(self, rows):
+        self.rows = rows
+
+    def total(self):
+        found = 0
+        for row in self.rows:
+            found += row
+        return found
+
+
+def last(x):
+    return x
 """,
     "engine/unrelated.py": "def nothing():\n    return 1\n",
     "engine/docs.py": '"""Prose."""\n',
 }
 
+STEPS = PROJECT["engine/steps.py"]
 ITEM = "    return x.max().item()\n"
-ITEM_STEPS = PROJECT["engine/steps.py"].replace("    return x + 1\n", ITEM)
+ITEM_STEPS = STEPS.replace("    return x + 1\n", ITEM)
 DERIVES = """\
 from engine import steps
 
@@ -100,6 +116,30 @@ def go(g, x):
     with torch.cuda.graph(g):
         x.cpu()
 """
+#: edits of a file that a region reaches, and whether what was found is taken over
+WITHIN: list[tuple[str, str, bool]] = [
+    ("another body that nobody looked at", STEPS.replace("found += row", "found = found + row"), True),
+    ("a longer one", STEPS.replace("        found = 0\n", "        found = 0\n        rows = len(self.rows)\n"), True),
+    ("its docstring", STEPS.replace("        found = 0\n", '        """All."""\n        found = 0\n'), True),
+    ("a comment between functions", STEPS.replace("class Table", "# rows\n\n\nclass Table"), True),
+    ("a comment above all", "# first\n" + STEPS, True),
+    (
+        "a comment in a function that is reached",
+        STEPS.replace("    return x + 1", "    # one\n    return x + 1"),
+        False,
+    ),
+    ("what a reached function does", ITEM_STEPS, False),
+    ("a header", STEPS.replace("def total(self)", "def total(self, start=0)"), False),
+    ("a decorator", STEPS.replace("    def total", "    @property\n    def total"), False),
+    ("another function", STEPS + "\n\ndef more(x):\n    return x\n", False),
+    ("one less", STEPS[: STEPS.index("\n\ndef last")], False),
+    ("a body that binds an attribute of a region's", STEPS.replace("found += row", "row.limit = 3"), False),
+    ("a body that calls a reached function", STEPS.replace("found += row", "found += step(row)"), True),
+    ("a body that defines a class", STEPS.replace("found = 0", "class Row: pass"), True),
+    ("a class that derives from a region's", STEPS.replace("found = 0", "class Row(Base): pass"), False),
+    ("a body that is wrong", STEPS.replace("found += row", "found +="), False),
+    ("a suppression in it", STEPS.replace("found = 0", "found = 0  # capturelint: ignore[CG101] none"), False),
+]
 #: what is done to the project, one after another; ``None`` deletes, ``old>new`` renames
 EDITS: list[tuple[str, dict[str, str | None]]] = [
     ("a hazard in a reached function", {"engine/steps.py": ITEM_STEPS}),
@@ -209,8 +249,36 @@ def test_an_edit_that_has_no_say_leaves_the_result(root: Path, store: Store) -> 
     check_paths(options_of(root, store))
     make_edit(root, {"engine/docs.py": '"""Other prose, and more of it."""\n'})
     assert was_taken_over(check_paths(options_of(root, store)))
-    make_edit(root, {"engine/steps.py": PROJECT["engine/steps.py"] + "\n"})
+    make_edit(root, {"engine/steps.py": PROJECT["engine/steps.py"] + "X = 1\n"})
     assert not was_taken_over(check_paths(options_of(root, store)))
+
+
+@pytest.mark.parametrize(("text", "taken_over"), [each[1:] for each in WITHIN], ids=[each[0] for each in WITHIN])
+def test_an_edit_of_a_reached_file(root: Path, store: Store, text: str, taken_over: bool) -> None:
+    check_paths(options_of(root, store))
+    make_edit(root, {"engine/steps.py": text})
+    warm = check_paths(options_of(root, store))
+    assert reports(warm) == reports(check_paths(options_of(root)))
+    assert was_taken_over(warm) == taken_over
+
+
+def test_edits_of_what_nobody_looked_at_add_up(root: Path, store: Store) -> None:
+    check_paths(options_of(root, store))
+    text = STEPS
+    for each in ("# first\n", "X = 1\n", "# second\n\n# third\n"):
+        text = each + text
+        make_edit(root, {"engine/steps.py": text})
+        assert reports(check_paths(options_of(root, store))) == reports(check_paths(options_of(root)))
+
+
+def test_going_back_and_on_starts_from_what_is_there(root: Path, store: Store) -> None:
+    check_paths(options_of(root, store))
+    make_edit(root, {"engine/steps.py": ITEM_STEPS})
+    check_paths(options_of(root, store))
+    make_edit(root, {"engine/steps.py": STEPS})
+    check_paths(options_of(root, store))
+    make_edit(root, {"engine/model.py": "# first\n" + PROJECT["engine/model.py"]})
+    assert was_taken_over(check_paths(options_of(root, store)))
 
 
 def test_an_edit_within_the_clock_and_of_the_same_size_counts(root: Path, store: Store) -> None:

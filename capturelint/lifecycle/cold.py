@@ -221,7 +221,7 @@ def _calls_on(caller: Context, line: int, callee: Context) -> Iterator[ast.Call]
 
 def _launches(module: Module, name: str) -> Iterator[tuple[FunctionInfo | None, ast.Call]]:
     """``name[grid](...)`` in a module."""
-    if f"{name}[" not in module.source:
+    if not module.holds(f"{name}["):
         return
     for calls in module.uses.all_calls().values():
         for holder, call in calls:

@@ -13,6 +13,7 @@ from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence
 from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
+from capturelint.project.forms import REBINDING
 from capturelint.project.module import Module
 from capturelint.values import hierarchy
 from capturelint.values.changing import constructs
@@ -55,7 +56,7 @@ class IndirectRebinding:
         if module not in self._stores:
             self._stores[module] = [
                 (function, store)
-                for function in (None, *module.all_functions())
+                for function in (None, *module.all_functions("", form=REBINDING))
                 if function is None or not constructs(function, set())
                 for node in (function.acts if function is not None else walk_own(module.top))
                 for store in _stores(node)

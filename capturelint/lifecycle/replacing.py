@@ -18,6 +18,7 @@ from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence, Consequence
 from capturelint.project.bindings import AssignedName
 from capturelint.project.definitions import FunctionInfo, dotted_name, is_true, keyword_value, last_name, walk_own
+from capturelint.project.forms import REBINDING
 from capturelint.project.module import Module
 from capturelint.values import hierarchy
 from capturelint.values.changing import constructs
@@ -105,7 +106,7 @@ class Replacing:
     def _of_module(self, module: Module) -> _Candidates:
         if module not in self._candidates:
             found = _Candidates()
-            for function in (None, *module.all_functions()):
+            for function in (None, *module.all_functions("", form=REBINDING)):
                 if function is None or not constructs(function, set()):
                     nodes = function.acts if function is not None else walk_own(module.top)
                     for node in nodes:

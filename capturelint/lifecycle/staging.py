@@ -167,7 +167,7 @@ def _collect(
     below = children(node)
     if isinstance(node, ast.If) and depth == 0 and _leaves_without(node, replay):
         below = [node.test, *node.orelse]
-    elif isinstance(node, ast.If) and (depth == 0 or _REPLAYS in line.module.source):
+    elif isinstance(node, ast.If) and (depth == 0 or line.module.holds(_REPLAYS)):
         # the side that does not replay is another round's
         for side, other in ((node.body, node.orelse), (node.orelse, node.body)):
             if any(_replays(each, replay) for each in side) and not any(_replays(each, replay) for each in other):

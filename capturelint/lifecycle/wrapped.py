@@ -45,7 +45,7 @@ class WrappedCallables:
     def __init__(self, engine: Engine, modules: Iterable[Module]) -> None:
         self._all: list[Wrapped] = []
         for module in modules:
-            if "torch" in module.source:
+            if module.holds("torch"):
                 self._all.extend(_in_module(engine, module))
 
     def called(self, node: ast.Call, context: Context) -> Wrapped | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.forms import FIRST, MENTIONED, Form
+from capturelint.project.looked import Looked
 from capturelint.project.outline import Stretch
 from capturelint.project.uses import Uses
 
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
 class Body:
     """The body of a function that stands in no other one. Its tree holds the bodies of all functions within.
 
-    ``first`` is the line that the function begins at, a decorator's where it has one. ``rank``: where a walk over the
+    ``first`` is the line that the function begins at, a decorator's where it has one. ``place`` counts those of the
+    module in the order of its text. ``rank``: where a walk over the
     whole module comes by. ``inner`` and ``classes`` are those within.
     """
 
     function: FunctionInfo
     first: int
     lines: Stretch
+    place: int = 0
     rank: int = 0
     inner: list[FunctionInfo] = field(default_factory=list)
     classes: list[ClassInfo] = field(default_factory=list)
@@ -51,9 +54,12 @@ def put_aside(function: FunctionInfo, stretch: Stretch) -> Body:
 class Bodies:
     """The bodies of a module, in the order of its text."""
 
-    def __init__(self, text: Text, bodies: Iterable[Body]) -> None:
+    def __init__(self, text: Text, bodies: Iterable[Body], looked: Looked) -> None:
         self._text = text
+        self._looked = looked
         self.all = sorted(bodies, key=lambda body: body.first)
+        for place, body in enumerate(self.all):
+            body.place = place
         self._firsts = array("I", (body.first for body in self.all))
         self._starts = array("I", (self._start_of(body) for body in self.all))
         self._begins = array("I", (body.lines.begin for body in self.all))
@@ -76,6 +82,8 @@ class Bodies:
         found: set[int] = set()
         for word in words if self.all else ():
             found.update(self._holding(word, form, whole))
+            self._looked.words.add((word, form.name))
+        self._looked.bodies |= found
         return [self.all[place] for place in sorted(found)]
 
     def with_classes(self) -> list[Body]:
@@ -83,7 +91,11 @@ class Bodies:
         return self.mentioning(("class",), FIRST)
 
     def may_hold(self, body: Body, word: str, form: Form) -> bool:
-        return self._text.find(word, form, body.lines.begin, body.lines.end) >= 0
+        self._looked.words.add((word, form.name))
+        holds = self._text.find(word, form, body.lines.begin, body.lines.end) >= 0
+        if holds:
+            self._looked.bodies.add(body.place)
+        return holds
 
     def may_define(self, body: Body) -> bool:
         """Whether there may be functions or classes in a body."""

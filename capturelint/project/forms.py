@@ -13,11 +13,14 @@ from dataclasses import dataclass
 class Form:
     """What stands around an identifier: ``follows`` after it, and before it a dot, or what ``begins`` its line."""
 
+    name: str
     follows: re.Pattern[str] | None = None
     dotted: bool = False
     begins: re.Pattern[str] | None = None
     #: what stands before the quote where a string with the name will do as well
     quoted: re.Pattern[str] | None = None
+    #: found by itself, whatever the identifier
+    anywhere: re.Pattern[str] | None = None
 
     def fits(self, source: str, start: int, end: int) -> bool:
         if self.quoted is not None and source[start - 1 : start] in _QUOTES:
@@ -48,19 +51,39 @@ _BINDS = rf"[ \t\\\n]*(?:{_AFTER}|{_TARGETS}{_AFTER})"
 _SETS_ITEM = r"[ \t]*(?:\[(?:[^\n]*?(?:[^=!<>\n]|<<|>>)=(?!=)|[^\]\n]*\n|[^\n]*\\\n)|[)\\#\n])"
 _GROWS = r"[ \t]*\.\s*(?:append|add|appendleft|extend|insert|update|setdefault|append_module)\b"
 
-MENTIONED = Form()
-CALLED = Form(re.compile(r"[ \t]*(?:[(\[)\\#\n]|$)"))
+MENTIONED = Form("mentioned")
+CALLED = Form("called", re.compile(r"[ \t]*(?:[(\[)\\#\n]|$)"))
 #: ``x.name = ...``, also among other targets, and where loops and ``with`` bind it
-STORED = Form(re.compile(_BINDS), dotted=True)
+STORED = Form("stored", re.compile(_BINDS), dotted=True)
 #: the same, and ``register_buffer("name", ...)``
 STORED_OR_REGISTERED = Form(
+    "stored or registered",
     re.compile(_BINDS),
     dotted=True,
     quoted=re.compile(r"(?:register_\w+|add_module|setattr|__setattr__)\s*\((?:[^()'\"]*,)?\s*$"),
 )
 #: ``x.name[key] = ...``
-ITEM_STORED = Form(re.compile(_SETS_ITEM))
+ITEM_STORED = Form("item stored", re.compile(_SETS_ITEM))
 #: ``x.name.append(...)``, ``x.name[key] = ...``
-CHANGED = Form(re.compile(rf"{_GROWS}|{_SETS_ITEM}"), dotted=True)
+CHANGED = Form("changed", re.compile(rf"{_GROWS}|{_SETS_ITEM}"), dotted=True)
 #: for keywords
-FIRST = Form(begins=re.compile(r"[ \t\f]*(?:async[ \t]+)?"))
+FIRST = Form("first", begins=re.compile(r"[ \t\f]*(?:async[ \t]+)?"))
+#: methods that bind attributes or entries, or put other tensors behind those of a module
+_REBINDS = (
+    "__setattr__|register_buffer|register_parameter|set_|update|half|float|double|bfloat16|type|cpu|to_empty|to"
+    "|load_state_dict|zero_grad"
+)
+#: assignments to attributes and entries, also among other targets, and calls that do the like
+REBINDING = Form(
+    "rebinding",
+    anywhere=re.compile(
+        r"\.\w+[\s)]*=(?!=)|[\])]\s*=(?!=)|\|=|^[ \t]*[(\[*]*[^\n#=(]*,[^\n]*=(?!=)"
+        rf"|\.\w+(?:\[[^\n]*?\])?\s*,[^\n()]*=(?!=)|\bsetattr\b|\.\s*(?:{_REBINDS})\s*\(",
+        re.MULTILINE,
+    ),
+)
+
+FORMS = {
+    form.name: form
+    for form in (MENTIONED, CALLED, STORED, STORED_OR_REGISTERED, ITEM_STORED, CHANGED, FIRST, REBINDING)
+}

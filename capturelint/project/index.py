@@ -32,7 +32,7 @@ class Indexer:
         module = self.module
         self._statements(module.top.body)
         self._functions([module.top], "", None)
-        module.bodies = Bodies(module.text, self._bodies)
+        module.bodies = Bodies(module.text, self._bodies, module.looked)
         module.top_classes = tuple(module.classes.values())
 
     def within(self, body: Body) -> None:
@@ -123,7 +123,7 @@ class Indexer:
     def _functions(self, roots: Sequence[ast.AST], prefix: str, parent: FunctionInfo | None) -> None:
         """Registers every function, lambda and class that is not registered yet, with its parent."""
         stack: list[tuple[ast.AST | Body, str, FunctionInfo | None]] = [(root, prefix, parent) for root in roots]
-        lambdas = "lambda" in self.module.source  # without one, expressions hold no functions
+        lambdas = "lambda" in self.module.text.source  # without one, expressions hold no functions
         while stack:
             current, prefix, parent = stack.pop()
             if isinstance(current, Body):

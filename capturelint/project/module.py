@@ -12,8 +12,9 @@ from capturelint.model import Span
 from capturelint.project.bindings import Definition, ImportedName
 from capturelint.project.bodies import Bodies, Body
 from capturelint.project.definitions import ClassInfo, FunctionInfo
-from capturelint.project.forms import Form
+from capturelint.project.forms import MENTIONED, Form
 from capturelint.project.index import Indexer
+from capturelint.project.looked import HOLDS, REPEATS, Looked, text_reply
 from capturelint.project.lookup import Lookup
 from capturelint.project.parsing import parse_body, parse_outline, parse_source
 from capturelint.project.text import Text
@@ -44,6 +45,7 @@ class Module:
     top_classes: tuple[ClassInfo, ...] = ()
     #: kept here by those who work it out: what the code of the module and of each function binds, by node identity
     own_code: dict[int, Any] = field(default_factory=dict)
+    looked: Looked = field(default_factory=Looked)
     _uses: Lookup | None = None
 
     @property
@@ -52,7 +54,22 @@ class Module:
 
     @property
     def source(self) -> str:
+        """All of the text, on which everything that is found rests then: ``holds`` asks for less."""
+        self.looked.wholly = True
         return self.text.source
+
+    def holds(self, text: str) -> bool:
+        return self._reply(HOLDS, text)
+
+    def repeats(self, name: str) -> bool:
+        """Whether the text holds an identifier more than once."""
+        return self._reply(REPEATS, name)
+
+    def _reply(self, kind: str, text: str) -> bool:
+        known = self.looked.texts.get((kind, text))
+        if known is None:
+            known = self.looked.texts[kind, text] = text_reply(kind, self.text.source, text)
+        return known
 
     @property
     def lines(self) -> list[str]:
@@ -85,13 +102,14 @@ class Module:
         node = body.function.head
         assert isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         body.function.later = None
+        self.looked.bodies.add(body.place)
         node.body = self._statements(body, node)
         node.end_lineno, node.end_col_offset = node.body[-1].end_lineno, node.body[-1].end_col_offset
         Indexer(self).within(body)
 
     def _statements(self, body: Body, node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.stmt]:
         try:
-            return parse_body(self.source[body.lines.begin : body.lines.end], body.lines.first)
+            return parse_body(self.text.source[body.lines.begin : body.lines.end], body.lines.first)
         except (SyntaxError, RecursionError, MemoryError):
             pass
         try:
@@ -106,9 +124,12 @@ class Module:
     def function(self, node: ast.AST) -> FunctionInfo:
         return self.functions[id(node)]
 
-    def all_functions(self, *words: str) -> Iterator[FunctionInfo]:
-        """Every function and lambda; of those with a name only the ones whose text holds one of ``words``, if given."""
-        asked = self.bodies.mentioning(words, whole=True) if words else self.bodies.all
+    def all_functions(self, *words: str, form: Form = MENTIONED) -> Iterator[FunctionInfo]:
+        """Every function and lambda; of those with a name only the ones whose text holds one of ``words``, if given.
+
+        They stand there in the form, of which some need no word: give an empty one.
+        """
+        asked = self.bodies.mentioning(words, form, whole=True) if words else self.bodies.all
         functions = {body.function for body in asked}
         others = {body.function for body in self.bodies.all} - functions if words else set()
         for each in list(self.order):
@@ -165,5 +186,6 @@ def parse_module(
     """Decodes, parses and indexes a file's bytes; ``report`` hears of wrong bodies. Raises SourceError."""
     source, tree, bodies = parse_outline(file, data)
     module = Module(file, name, is_package, Text(source), tree, report)
-    Indexer(module, bodies).run()
+    module.looked.wholly = bodies is None
+    Indexer(module, bodies or {}).run()
     return module

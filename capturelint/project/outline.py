@@ -26,6 +26,8 @@ _ODD = ("\n\t", "\f", "def\t", "def\\")
 #: what may stand behind the colon where the body begins on the next line
 _NOTHING = re.compile(r"[ ]*(?:#[^\n]*)?\n")
 _SINGLE, _DOUBLE = "'" * 3, '"' * 3
+#: a line without code, with the end of the one before
+_NO_CODE = re.compile(r"\n[ ]*(?:#[^\n]*)?(?=\n|\Z)")
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
@@ -196,6 +198,21 @@ def _plain_long_strings(text: str) -> tuple[list[int], list[int]] | None:
         ends.append(end + 3)
         at = text.find(_DOUBLE, end + 3)
     return begins, ends
+
+
+def without_comments(source: str) -> str:
+    """A text without its empty lines and those that hold a comment alone."""
+    text = f"\n{source}"
+    begins, ends = _long_strings(text)
+    parts: list[str] = []
+    done = 0
+    for match in _NO_CODE.finditer(text):
+        place = bisect_left(begins, match.start()) - 1
+        if place < 0 or match.start() >= ends[place]:
+            parts.append(text[done : match.start()])
+            done = match.end()
+    parts.append(text[done:])
+    return "".join(parts)
 
 
 @cache

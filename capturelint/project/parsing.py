@@ -21,20 +21,20 @@ def parse_source(file: SourceFile, data: bytes) -> tuple[str, ast.Module]:
     return source, _parsed(source, file.display)
 
 
-def parse_outline(file: SourceFile, data: bytes) -> tuple[str, ast.Module, dict[int, Stretch]]:
+def parse_outline(file: SourceFile, data: bytes) -> tuple[str, ast.Module, dict[int, Stretch] | None]:
     """A file's text, its tree, and the lines of the bodies that this lacks, by the line of ``def``. Raises SourceError.
 
-    What is wrong within a body is not found here.
+    None instead of lines where the tree is that of the whole text. What is wrong within a body is not found here.
     """
     source = decode(data, file.display)
     outlined = outline(source)
-    if outlined is not None and outlined.bodies:
+    if outlined is not None:
         try:
             with _quiet():
                 return source, ast.parse(outlined.source), outlined.bodies
         except (SyntaxError, RecursionError, MemoryError):
             pass  # what is wrong is said of the text itself
-    return source, _parsed(source, file.display), {}
+    return source, _parsed(source, file.display), None
 
 
 def parse_body(lines: str, first: int) -> list[ast.stmt]:

@@ -10,6 +10,7 @@ from capturelint.errors import SourceError
 from capturelint.model import Diagnostic
 from capturelint.project.bindings import ImportedName
 from capturelint.project.definitions import ClassInfo, last_name
+from capturelint.project.looked import Looked
 from capturelint.project.module import Module, parse_module
 from capturelint.project.parsing import parse_source
 from capturelint.project.questions import Question, Reply
@@ -27,8 +28,8 @@ class Learnt:
     Files are told by path, in ``asked`` by their place in the project's list.
     """
 
-    parsed: frozenset[Path]
-    consulted: frozenset[Path]
+    wholly: frozenset[Path]
+    looked: dict[Path, Looked]
     diagnostics: dict[str, Diagnostic]
     asked: tuple[tuple[Question, dict[int, Reply]], ...]
 
@@ -53,7 +54,8 @@ class Project:
         #: paths of files whose content was asked for as a whole, and of those that were parsed for errors alone
         self.consulted: set[Path] = set()
         self.syntax: dict[Path, bool] = {}
-        self._parsed_elsewhere: set[Path] = set()
+        self._wholly_elsewhere: set[Path] = set()
+        self._looked_elsewhere: dict[Path, Looked] = {}
         self._import_roots: list[Path] | None = None
         self._resolved: dict[str, Path | None] = {}
         self._imports: dict[tuple[Module, ImportedName], tuple[Path | None, str | None, str]] = {}
@@ -79,9 +81,22 @@ class Project:
     def _report(self, error: SourceError) -> None:
         self.diagnostics[error.path] = Diagnostic(error.path, error.line, str(error))
 
-    def parsed(self) -> Iterable[Path]:
-        """The files that ``module_at`` was asked for, here or where something was taken over from."""
-        return self._modules.keys() | self._parsed_elsewhere
+    def wholly(self) -> frozenset[Path]:
+        """The files that count as a whole: read by somebody, or with no outline. Here or where something came from."""
+        whole = {path for path, looked in self.looked().items() if looked.wholly}
+        return frozenset((*self.consulted, *self._wholly_elsewhere, *whole, *self._not_parsed()))
+
+    def _not_parsed(self) -> Iterable[Path]:
+        return (path for path, module in self._modules.items() if module is None)
+
+    def looked(self) -> dict[Path, Looked]:
+        """What was looked at within each module of which not all counts."""
+        found = {path: module.looked for path, module in self._modules.items() if module is not None}
+        for path, looked in self._looked_elsewhere.items():
+            known = found.setdefault(path, looked)
+            if known is not looked:
+                known.add(looked)
+        return found
 
     def learnt(self) -> Learnt:
         places = {id(file): place for place, file in enumerate(self.files)}
@@ -89,12 +104,12 @@ class Project:
             (question, {places[file]: said for file, said in said_by.items()})
             for question, said_by in self.search.asked()
         )
-        return Learnt(frozenset(self.parsed()), frozenset(self.consulted), dict(self.diagnostics), asked)
+        return Learnt(self.wholly(), self.looked(), dict(self.diagnostics), asked)
 
     def take_over(self, learnt: Learnt) -> None:
         """Counts what another process asked of the same files as asked here."""
-        self._parsed_elsewhere |= learnt.parsed
-        self.consulted |= learnt.consulted
+        self._wholly_elsewhere |= learnt.wholly
+        self._looked_elsewhere |= learnt.looked
         for display, diagnostic in learnt.diagnostics.items():
             self.diagnostics.setdefault(display, diagnostic)
         self.search.take_over(

@@ -37,6 +37,9 @@ class Text:
     def find(self, word: str, form: Form, start: int, stop: int | None = None) -> int:
         """Where an identifier occurs next in a form, -1 where it does not; within a longer one it does not."""
         source = self.source
+        if form.anywhere is not None:
+            found = form.anywhere.search(source, start, len(source) if stop is None else stop)
+            return found.start() if found is not None else -1
         at = source.find(word, start, stop)
         while at >= 0:
             end = at + len(word)

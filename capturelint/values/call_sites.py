@@ -261,7 +261,7 @@ def _decorations(engine: Engine, info: FunctionInfo) -> list[Arguments]:
     search = engine.project.search
     knowing = search.containing(name, needle) if len(search.mentioning(name)) <= _MAX_FILES else []
     for module in dict.fromkeys([info.module, *engine.project.modules(knowing)]):
-        if needle not in module.source:
+        if not module.holds(needle):
             continue
         decorated: list[FunctionInfo | ClassInfo] = [*module.all_functions(name), *module.all_classes()]
         for each in decorated:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from capturelint.project.definitions import FunctionInfo, last_name
 from capturelint.project.module import Module
-from capturelint.source.prefilter import mentions_any
 from capturelint.values.domain import Function, options
 
 if TYPE_CHECKING:
@@ -38,12 +37,10 @@ def registered(engine: Engine, path: str) -> list[Function]:
     known = engine.custom_ops.get((namespace, name))
     if known is None:
         engine.custom_ops[namespace, name] = []  # while it is being looked for
-        quoted = tuple(f"{name}{quote}".encode() for quote in "\"'")
-        files = [
-            file
-            for file in engine.project.search.mentioning(name)
-            if mentions_any(data := engine.project.content(file), quoted) and mentions_any(data, _WORDS)
-        ]
+        search = engine.project.search
+        registering = {id(file) for file in search.holding(_WORDS)}
+        quoted = {id(file) for quote in "\"'" for file in search.containing(name, name + quote)}
+        files = [file for file in search.mentioning(name) if id(file) in registering & quoted]
         modules = engine.project.modules(files, _MAX_FILES)
         found = [each for module in modules for each in _in_module(engine, module, namespace, name)]
         known = engine.custom_ops[namespace, name] = list(dict.fromkeys(found))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
 from capturelint.project.definitions import ClassInfo, FunctionInfo, contains, last_name, walk_own
@@ -109,8 +108,7 @@ def _is_used(engine: Engine, cls: ClassInfo) -> bool:
     """Whether the project names a class anywhere but where it is defined: nobody makes an object of it otherwise."""
     if len(engine.project.search.mentioning(cls.name)) > 1:
         return True
-    source = cls.module.source  # counting text is far faster than matching words, and once is once either way
-    return source.count(cls.name) > 1 and len(re.findall(rf"\b{re.escape(cls.name)}\b", source)) > 1
+    return cls.module.repeats(cls.name)
 
 
 def breaks_out(engine: Engine, info: FunctionInfo) -> bool:
@@ -125,7 +123,7 @@ def breaks_out(engine: Engine, info: FunctionInfo) -> bool:
 
 def _assigned_outside(cls: ClassInfo, name: str) -> bool:
     """``for each in (A, B): each.forward = wrapped(each.forward)`` at the top of the class's module."""
-    if f".{name} = " not in cls.module.source:  # indexing what a module stores costs far more than this look
+    if not cls.module.holds(f".{name} = "):  # indexing what a module stores costs far more than this look
         return False
     return any(
         holder is None and isinstance(receiver, ast.Name) and cls.name in _loop_or_name(cls, receiver, statement)

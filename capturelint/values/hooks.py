@@ -90,6 +90,6 @@ def _sure(module: Module, holder: FunctionInfo | None, call: ast.Call) -> tuple[
             return Confidence.POSSIBLE, "a hook that is registered under a condition"
         if isinstance(node, ast.Call) and last_name(node.func) == "append" and call in node.args:
             return Confidence.POSSIBLE, "a hook whose handle is kept, to remove it"
-    if module.uses.names_given_to(call) and ".remove()" in module.source:
+    if module.uses.names_given_to(call) and module.holds(".remove()"):
         return Confidence.POSSIBLE, "a hook whose handle is kept, to remove it"
     return Confidence.LIKELY, "a hook of the module"

@@ -20,7 +20,7 @@ ANOMALY = "torch.autograd.set_detect_anomaly"
 _ANOMALY_CALLS = ("set_detect_anomaly", "detect_anomaly")
 _VALIDATE_CALL = "set_default_validate_args"
 #: first used, ``torch.compile`` switches the checks of distributions off for the whole process
-_COMPILES = b"torch.compile("
+_COMPILES = "torch.compile("
 
 
 def confidence(mode: str, bound: Bound, frame: Frame) -> Confidence | None:
@@ -103,7 +103,7 @@ def _default_checks(engine: Engine, module: Module) -> Confidence | None:
     off = [settled for settled, call in found if _literal(call) is False]
     if any(off):
         return None
-    if off or _COMPILES in engine.project.content(module.file):
+    if off or module.holds(_COMPILES):
         return Confidence.POSSIBLE
     return Confidence.LIKELY
 
