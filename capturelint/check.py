@@ -92,7 +92,7 @@ def _found(
     """What an earlier run found, where that holds still, or else what this one finds."""
     if options.cache is None or options.explains or os.environ.get("CAPTURELINT_DEBUG"):
         return _work_out(options, rulebook, settings, chosen, project, watch)
-    from capturelint.reuse import Reuse
+    from capturelint.reuse.entries import Reuse
 
     with watch.stage("cache"):
         reuse = Reuse(options.cache, options, chosen, project)

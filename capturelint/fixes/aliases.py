@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from capturelint.project.definitions import children, last_name, walk_all
+from capturelint.project.syntax import children, last_name, walk_all
 from capturelint.rulebook.ops import load_ops
 
 #: methods that write a tensor's elements and nothing else of it

@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass
 
 from capturelint.fixes.code import torch_name
-from capturelint.project.definitions import dotted_name, last_name, store_targets, walk_own
 from capturelint.project.module import Module
+from capturelint.project.syntax import dotted_name, last_name, store_targets, walk_own
 
 #: factories that are told sizes alone, and functions whose result is laid out as what they are given
 _FACTORIES = frozenset(("zeros", "ones", "empty", "rand", "randn"))

@@ -16,7 +16,8 @@ from capturelint.lifecycle.inside import Input, Inside, inputs_at
 from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.model import Confidence
-from capturelint.project.definitions import ClassInfo, FunctionInfo, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo
+from capturelint.project.syntax import walk_own
 from capturelint.values import hierarchy, instances
 from capturelint.values.changing import constructs
 from capturelint.values.domain import Value

@@ -7,16 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from capturelint.model import Confidence, Span
-from capturelint.project.definitions import (
-    ClassInfo,
-    FunctionInfo,
-    contains,
-    dotted_name,
-    last_name,
-    store_targets,
-    walk_own,
-)
+from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import contains, dotted_name, last_name, store_targets, walk_own
 from capturelint.reach import Reach
 from capturelint.regions.declaration import Declaration
 from capturelint.values.changing import constructs

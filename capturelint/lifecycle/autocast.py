@@ -16,8 +16,9 @@ from capturelint.lifecycle.callers import callers
 from capturelint.model import Applicability, Confidence, Fix, Related
 from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
-from capturelint.project.definitions import FunctionInfo, contains, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import contains, last_name, walk_own
 from capturelint.reach import Reach
 from capturelint.regions.declaration import Declaration
 from capturelint.values import training

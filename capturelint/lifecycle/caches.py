@@ -15,16 +15,9 @@ from capturelint.lifecycle import around
 from capturelint.model import Confidence, Related
 from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
-from capturelint.project.definitions import (
-    ClassInfo,
-    FunctionInfo,
-    dotted_name,
-    last_name,
-    store_targets,
-    walk_all,
-    walk_own,
-)
+from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import dotted_name, last_name, store_targets, walk_all, walk_own
 from capturelint.reach import Reach
 from capturelint.values.call_sites import sites_of
 from capturelint.values.changing import constructs, tears_down

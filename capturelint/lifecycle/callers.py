@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from capturelint.project.definitions import FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import last_name, walk_own
 from capturelint.values.call_sites import CallSite, sites_of
 from capturelint.values.domain import Function, Instance, Partial, Value, options
 from capturelint.values.engine import Engine

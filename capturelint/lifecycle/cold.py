@@ -15,8 +15,9 @@ from capturelint.model import Confidence
 from capturelint.passes.hazard import Hazard
 from capturelint.passes.run import UnitHazards
 from capturelint.passes.unit import Support, Unit, characters
-from capturelint.project.definitions import FunctionInfo, dotted_name, keyword_value, last_name, walk_all
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import dotted_name, keyword_value, last_name, walk_all
 from capturelint.reach import Reach
 from capturelint.values.domain import External, Function, Sequence, options
 from capturelint.values.engine import Engine

@@ -14,8 +14,9 @@ from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.making import makes_anew, makes_tensors
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
-from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, walk_all
+from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import dotted_name, walk_all
 
 
 @dataclass(frozen=True, slots=True)

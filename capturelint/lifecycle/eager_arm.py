@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from capturelint.lifecycle import around
 from capturelint.lifecycle.life import Life
-from capturelint.project.definitions import FunctionInfo, contains, dotted_name, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import contains, dotted_name, walk_own
 from capturelint.values.domain import Host, changing_reason, options
 from capturelint.values.memo import unset
 

@@ -15,7 +15,8 @@ from capturelint.lifecycle.inside import Input, Inside
 from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.model import Confidence
-from capturelint.project.definitions import ClassInfo, FunctionInfo, store_targets
+from capturelint.project.definitions import ClassInfo, FunctionInfo
+from capturelint.project.syntax import store_targets
 from capturelint.values import instances
 from capturelint.values.domain import Mapping, Sequence, Value, options
 from capturelint.values.effects import deep_confidence

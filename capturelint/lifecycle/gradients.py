@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from capturelint.lifecycle.life import Life
-from capturelint.project.definitions import walk_own
+from capturelint.project.syntax import walk_own
 
 _OPTIMIZERS = ("opt", "optim", "optimizer", "optimiser")
 

@@ -16,8 +16,9 @@ from capturelint.lifecycle.around import loops_around
 from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.model import Confidence, Related
-from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import dotted_name, last_name, store_targets, walk_own
 
 _JOINS = frozenset(("cat", "concat", "concatenate", "hstack", "vstack"))
 _OF_LISTS = _JOINS | {"stack"}

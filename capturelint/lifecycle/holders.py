@@ -16,8 +16,9 @@ from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence
-from capturelint.project.definitions import ClassInfo, FunctionInfo, walk_all, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import walk_all, walk_own
 from capturelint.values import hierarchy
 from capturelint.values.changing import constructs
 from capturelint.values.domain import ClassValue, Instance, options

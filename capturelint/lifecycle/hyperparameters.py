@@ -14,8 +14,9 @@ from capturelint.lifecycle.optimizers import CapturedStep
 from capturelint.model import Confidence, Related
 from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
-from capturelint.project.definitions import FunctionInfo, dotted_name
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import dotted_name
 from capturelint.reach import Reach
 from capturelint.values import training
 from capturelint.values.domain import Device, Host, Unknown, Value, options, tensors

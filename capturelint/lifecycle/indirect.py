@@ -12,9 +12,10 @@ from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence
-from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.forms import REBINDING
 from capturelint.project.module import Module
+from capturelint.project.syntax import last_name, walk_own
 from capturelint.values import hierarchy
 from capturelint.values.changing import constructs
 from capturelint.values.domain import Instance, Mapping, Sequence, Tensor, Unknown, Value, options

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.places import Place, argument
 from capturelint.lifecycle.stores import paths_to_name
-from capturelint.project.definitions import FunctionInfo, last_name, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import last_name, store_targets, walk_own
 from capturelint.values.call_sites import CallSite
 from capturelint.values.facts import Context
 

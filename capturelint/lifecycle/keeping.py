@@ -17,8 +17,9 @@ from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.order import Order
 from capturelint.lifecycle.outputs import Kept, Outputs
 from capturelint.model import Confidence, Related
-from capturelint.project.definitions import FunctionInfo, contains, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import contains, store_targets, walk_own
 
 _ADDING = frozenset(("append", "appendleft", "add", "insert", "extend", "put", "put_nowait", "setdefault"))
 _MAX_CHAIN = 3

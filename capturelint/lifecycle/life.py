@@ -25,8 +25,9 @@ from capturelint.lifecycle import around
 from capturelint.lifecycle.around import Surroundings
 from capturelint.lifecycle.places import Origin, Origins, Place
 from capturelint.project.bindings import ImportedName
-from capturelint.project.definitions import ClassInfo, FunctionInfo, contains, store_targets, walk_all, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import contains, store_targets, walk_all, walk_own
 from capturelint.reach import Reach
 from capturelint.regions.declaration import Declaration
 from capturelint.values.domain import DeviceValue, DType, Function, Host, Value, options

@@ -16,8 +16,9 @@ from capturelint.lifecycle.making import MAKING, MOVING, makes_anew
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place, argument
 from capturelint.model import Confidence, Related
-from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import last_name, walk_own
 from capturelint.values.call_sites import CallSite
 from capturelint.values.domain import Device, Function, Tensor, options
 from capturelint.values.effects import deep_confidence

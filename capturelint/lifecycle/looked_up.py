@@ -17,7 +17,8 @@ from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.order import Order
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence
-from capturelint.project.definitions import FunctionInfo, store_targets, walk_all, walk_own
+from capturelint.project.definitions import FunctionInfo
+from capturelint.project.syntax import store_targets, walk_all, walk_own
 from capturelint.values.changing import IN_PLACE
 from capturelint.values.domain import Tensor, Unknown, options
 from capturelint.values.effects import deep_confidence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from capturelint.project.definitions import last_name
+from capturelint.project.syntax import last_name
 
 #: what makes a new tensor whatever it is called on
 MAKING = frozenset(

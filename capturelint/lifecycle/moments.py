@@ -10,8 +10,9 @@ from capturelint.lifecycle.around import owner_of
 from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.order import Order, order_of
 from capturelint.model import Confidence
-from capturelint.project.definitions import FunctionInfo, contains, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import contains, last_name, walk_own
 from capturelint.values.changing import constructs, only_sets_up
 
 #: how far the callers of a function are asked when it runs

@@ -11,7 +11,7 @@ from capturelint.model import Confidence
 from capturelint.passes.hazard import Hazard
 from capturelint.passes.run import UnitHazards
 from capturelint.passes.unit import Support, Unit, characters
-from capturelint.project.definitions import children
+from capturelint.project.syntax import children
 from capturelint.reach import Reach
 from capturelint.regions.managers import BEGINS, is_graph
 from capturelint.values.domain import UNKNOWN

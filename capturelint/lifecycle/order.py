@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import children
+from capturelint.project.syntax import children
 
 if TYPE_CHECKING:
     from capturelint.values.engine import Engine

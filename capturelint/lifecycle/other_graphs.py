@@ -10,7 +10,7 @@ import ast
 
 from capturelint.lifecycle.life import Life, Replay
 from capturelint.lifecycle.order import Order
-from capturelint.project.definitions import contains, dotted_name, store_targets, walk_own
+from capturelint.project.syntax import contains, dotted_name, store_targets, walk_own
 
 
 def are_different(life: Life, first: Replay, second: Replay) -> bool:

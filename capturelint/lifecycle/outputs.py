@@ -10,8 +10,9 @@ from capturelint.lifecycle.life import Life, Replay
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.stores import returned
 from capturelint.model import Confidence
-from capturelint.project.definitions import FunctionInfo, last_name, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import last_name, store_targets, walk_own
 
 #: views that mostly are copies where they are called on what the GPU computed
 _COPIES = frozenset(("to", "cpu", "cuda", "type", "type_as", "expand_as"))

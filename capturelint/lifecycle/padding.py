@@ -18,8 +18,9 @@ from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence, Related
-from capturelint.project.definitions import FunctionInfo, last_name
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import last_name
 from capturelint.values.changing import constructs
 
 #: the position of the index among the arguments of methods that write by one

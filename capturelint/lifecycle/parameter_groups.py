@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from capturelint.project.definitions import FunctionInfo, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import walk_own
 from capturelint.values import training
 from capturelint.values.domain import Unknown, Value, options
 from capturelint.values.engine import Engine

@@ -14,7 +14,7 @@ from capturelint.lifecycle import around
 from capturelint.model import Confidence
 from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
-from capturelint.project.definitions import last_name, store_targets
+from capturelint.project.syntax import last_name, store_targets
 from capturelint.reach import Reach
 from capturelint.values.devices import PINNED_COPY
 from capturelint.values.facts import Context, NodeSpan, span_of

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from capturelint.lifecycle import stores
 from capturelint.lifecycle.callers import callers
 from capturelint.project.bindings import AssignedName, ImportedName
-from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, keyword_value, last_name
+from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import dotted_name, keyword_value, last_name
 from capturelint.values.call_sites import CallSite
 from capturelint.values.domain import UNKNOWN, BoundExternal, Function, Instance, Value, options
 from capturelint.values.engine import Engine

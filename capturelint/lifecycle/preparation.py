@@ -16,7 +16,8 @@ from capturelint.lifecycle.life import Life, Replay
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence, Related
-from capturelint.project.definitions import FunctionInfo, contains, last_name, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo
+from capturelint.project.syntax import contains, last_name, store_targets, walk_own
 from capturelint.values.domain import Function, options
 
 #: methods of objects out of view that plan the next run

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from capturelint.lifecycle.life import Replay
 from capturelint.lifecycle.order import Order
 from capturelint.lifecycle.outputs import Kept, Outputs
-from capturelint.project.definitions import FunctionInfo, contains, dotted_name, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import contains, dotted_name, last_name, walk_own
 
 _COLLECTING = frozenset(("list", "tuple", "sorted", "deque"))
 #: calls by which the host or a stream waits for what another stream does

@@ -16,8 +16,9 @@ from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.model import Confidence, Related
 from capturelint.passes.unit import Support
-from capturelint.project.definitions import ClassInfo, FunctionInfo, contains, dotted_name, store_targets, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import contains, dotted_name, store_targets, walk_own
 from capturelint.values import hierarchy, instances
 from capturelint.values.domain import (
     ExternalInstance,

@@ -17,16 +17,9 @@ from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence
-from capturelint.project.definitions import (
-    ClassInfo,
-    FunctionInfo,
-    contains,
-    dotted_name,
-    store_targets,
-    walk_all,
-    walk_own,
-)
+from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import contains, dotted_name, store_targets, walk_all, walk_own
 from capturelint.values import instances
 from capturelint.values.changing import IN_PLACE
 from capturelint.values.domain import Tensor, Value, options

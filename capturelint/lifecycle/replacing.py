@@ -17,9 +17,10 @@ from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence, Consequence
 from capturelint.project.bindings import AssignedName
-from capturelint.project.definitions import FunctionInfo, dotted_name, is_true, keyword_value, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.forms import REBINDING
 from capturelint.project.module import Module
+from capturelint.project.syntax import dotted_name, is_true, keyword_value, last_name, walk_own
 from capturelint.values import hierarchy
 from capturelint.values.changing import constructs
 from capturelint.values.devices import is_dtype

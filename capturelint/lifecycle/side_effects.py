@@ -14,8 +14,9 @@ from capturelint.lifecycle import around
 from capturelint.model import Confidence, Related, Span
 from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
-from capturelint.project.definitions import FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import last_name, walk_own
 from capturelint.reach import Reach
 from capturelint.values.changing import constructs
 from capturelint.values.domain import Instance, Tensor, options, tensors

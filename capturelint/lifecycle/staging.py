@@ -18,8 +18,9 @@ from capturelint.lifecycle.places import Origins, Place
 from capturelint.model import Confidence, Related
 from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
-from capturelint.project.definitions import CHILDLESS, FunctionInfo, children, contains, last_name, walk_all, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import CHILDLESS, children, contains, last_name, walk_all, walk_own
 from capturelint.values.changing import constructs
 from capturelint.values.domain import Device, Function, Tensor, device_confidence, options
 from capturelint.values.engine import Engine

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from capturelint.project.definitions import ClassInfo, FunctionInfo, keyword_value, last_name, store_targets, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import keyword_value, last_name, store_targets, walk_own
 from capturelint.values.domain import ClassValue, Instance, options
 from capturelint.values.engine import Engine
 from capturelint.values.lazy import Binding

@@ -17,7 +17,8 @@ from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence, Related
-from capturelint.project.definitions import FunctionInfo, contains, dotted_name, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo
+from capturelint.project.syntax import contains, dotted_name, store_targets, walk_own
 from capturelint.values.call_sites import CallSite
 
 _MAX_DEPTH = 6

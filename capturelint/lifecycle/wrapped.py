@@ -7,8 +7,9 @@ import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from capturelint.project.definitions import FunctionInfo, contains, last_name
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import contains, last_name
 from capturelint.regions.compiled import last_name_of_compile, uses_graphs
 from capturelint.values.domain import External, Instance, ModuleValue, options
 from capturelint.values.engine import Engine

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from capturelint.project.bindings import AssignedName, Definition, imported_names
 from capturelint.project.bodies import Bodies, Body, put_aside
-from capturelint.project.definitions import CHILDLESS, ClassInfo, FunctionInfo, children
+from capturelint.project.definitions import ClassInfo, FunctionInfo
+from capturelint.project.syntax import CHILDLESS, children
 
 if TYPE_CHECKING:
     from capturelint.project.module import Module

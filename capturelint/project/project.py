@@ -9,12 +9,13 @@ from pathlib import Path
 from capturelint.errors import SourceError
 from capturelint.model import Diagnostic
 from capturelint.project.bindings import ImportedName
-from capturelint.project.definitions import ClassInfo, last_name
+from capturelint.project.definitions import ClassInfo
 from capturelint.project.looked import Looked
 from capturelint.project.module import Module, parse_module
 from capturelint.project.parsing import parse_source
 from capturelint.project.questions import Question, Reply
 from capturelint.project.search import NameSearch
+from capturelint.project.syntax import last_name
 from capturelint.source.files import SourceFile
 
 #: a base class with more subclasses than this says nothing about which one is meant

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from capturelint.project.definitions import CHILDLESS, FunctionInfo, children, last_name, store_targets
+from capturelint.project.definitions import FunctionInfo
+from capturelint.project.syntax import CHILDLESS, children, last_name, store_targets
 
 _STORING = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import last_name, walk_own
 from capturelint.regions.declaration import Declaration
 from capturelint.regions.managers import ENDS, begins
 from capturelint.regions.needles import BEGIN_END, BEGINS

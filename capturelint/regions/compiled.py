@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from capturelint.project.definitions import FunctionInfo, last_name
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import last_name
 from capturelint.regions.declaration import Declaration
 from capturelint.values.domain import (
     MISSING,

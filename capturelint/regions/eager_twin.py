@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from capturelint.project.definitions import FunctionInfo, dotted_name, walk_own
+from capturelint.project.definitions import FunctionInfo
+from capturelint.project.syntax import dotted_name, walk_own
 from capturelint.regions.declaration import Declaration
 from capturelint.values import hierarchy, narrowing
 from capturelint.values.change import Change, because

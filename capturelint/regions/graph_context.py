@@ -6,8 +6,8 @@ import ast
 from collections.abc import Collection, Iterator
 
 from capturelint.project.bindings import ImportedName
-from capturelint.project.definitions import last_name
 from capturelint.project.module import Module
+from capturelint.project.syntax import last_name
 from capturelint.regions.declaration import Declaration
 from capturelint.regions.managers import captures, is_graph, managers_begin
 from capturelint.values.engine import Engine

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from capturelint.model import Frame
-from capturelint.project.definitions import FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import last_name, walk_own
 from capturelint.regions.needles import BEGINS as BEGINS
 from capturelint.values.contexts import names_of
 from capturelint.values.domain import ExternalInstance, Function, Instance, Value, options

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capturelint.model import Span
-from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name
+from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import last_name
 from capturelint.regions.declaration import Declaration
 from capturelint.source.layout import Layout, Statement
 from capturelint.values.domain import Function

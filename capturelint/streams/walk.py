@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from capturelint.project.definitions import ClassInfo, children, walk_own
+from capturelint.project.definitions import ClassInfo
+from capturelint.project.syntax import children, walk_own
 from capturelint.streams import conditions
 from capturelint.streams.calls import Calls
 from capturelint.streams.state import State, merged

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from capturelint.project.definitions import FunctionInfo, walk_all
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import walk_all
 from capturelint.rulebook.ops import OpTable
 from capturelint.values import identity
 from capturelint.values.domain import ExternalInstance, Unknown, Value, options, tensors

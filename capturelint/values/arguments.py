@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.project.definitions import FunctionInfo, last_name
+from capturelint.project.definitions import FunctionInfo
+from capturelint.project.syntax import last_name
 from capturelint.values import annotated
 from capturelint.values.domain import (
     ClassValue,

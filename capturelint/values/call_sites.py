@@ -10,8 +10,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from capturelint.model import Frame
-from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name
+from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import last_name
 from capturelint.values import annotated, hierarchy, training
 from capturelint.values.domain import (
     ClassValue,

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.project.definitions import FunctionInfo, dotted_name, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import dotted_name, store_targets, walk_own
 from capturelint.values import lazily_captured as lazy
 from capturelint.values.change import Cause, Change, of_causes
 from capturelint.values.domain import (

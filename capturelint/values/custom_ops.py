@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import FunctionInfo, last_name
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import last_name
 from capturelint.values.domain import Function, options
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, last_name, store_targets
+from capturelint.project.definitions import ClassInfo, FunctionInfo
+from capturelint.project.syntax import dotted_name, last_name, store_targets
 from capturelint.values.domain import Device, Tensor, Value, is_none, options
 from capturelint.values.narrowing import device_test, open_part, subject_of
 from capturelint.values.scope import Scope

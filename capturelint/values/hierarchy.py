@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import ClassInfo, FunctionInfo, contains, last_name, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo
+from capturelint.project.syntax import contains, last_name, walk_own
 from capturelint.values.domain import ClassValue, External, ExternalInstance, Instance, Value, options
 
 if TYPE_CHECKING:

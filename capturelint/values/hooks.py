@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.project.definitions import contains, keyword_value, last_name
+from capturelint.project.syntax import contains, keyword_value, last_name
 from capturelint.values.domain import ExternalInstance, Function, Instance, Partial, Value, options
 
 if TYPE_CHECKING:

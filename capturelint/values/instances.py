@@ -8,7 +8,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.project.definitions import ClassInfo, FunctionInfo, keyword_value, last_name, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo
+from capturelint.project.syntax import keyword_value, last_name, walk_own
 from capturelint.values import annotated, arguments, changing, hierarchy, identity, writes
 from capturelint.values.domain import (
     MISSING,

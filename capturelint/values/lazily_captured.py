@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import FunctionInfo, contains, walk_own
+from capturelint.project.definitions import FunctionInfo
+from capturelint.project.syntax import contains, walk_own
 
 if TYPE_CHECKING:
     from capturelint.values.replays import Replays

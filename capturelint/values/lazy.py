@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from capturelint.project.bindings import ImportedName, imported_names
-from capturelint.project.definitions import CHILDLESS, FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import CHILDLESS, last_name, walk_own
 from capturelint.values import machine
 from capturelint.values.domain import UNKNOWN, Host, Mapping, Sequence, Value, element_of, join, options
 from capturelint.values.machine import Guard

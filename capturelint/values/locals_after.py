@@ -10,8 +10,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import FunctionInfo, contains, last_name, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import contains, last_name, store_targets, walk_own
 from capturelint.values.change import Cause, of_causes
 from capturelint.values.changing import GROWING, IN_PLACE
 from capturelint.values.domain import Device, Host, Sequence, Tensor, Value, changed, join, options

@@ -9,7 +9,8 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, last_name, store_targets, walk_all
+from capturelint.project.definitions import ClassInfo, FunctionInfo
+from capturelint.project.syntax import dotted_name, last_name, store_targets, walk_all
 from capturelint.values.domain import Instance, options
 from capturelint.values.scope import Scope
 

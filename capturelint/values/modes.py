@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.project.definitions import FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo
+from capturelint.project.syntax import last_name, walk_own
 from capturelint.values.domain import ExternalInstance, Host, Value, is_none, options
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.project.definitions import dotted_name
+from capturelint.project.syntax import dotted_name
 from capturelint.values import hierarchy
 from capturelint.values.domain import (
     MISSING,

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import FunctionInfo, contains, dotted_name, last_name, walk_all, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import contains, dotted_name, last_name, walk_all, walk_own
 from capturelint.values.domain import Function, Instance, Unknown, options
 
 if TYPE_CHECKING:

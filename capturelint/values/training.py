@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from capturelint.model import Confidence
-from capturelint.project.definitions import ClassInfo, last_name, walk_own
+from capturelint.project.definitions import ClassInfo
+from capturelint.project.syntax import last_name, walk_own
 from capturelint.rulebook.op_spec import EffectKind, OpSpec
 from capturelint.values import hierarchy
 from capturelint.values.domain import (

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from capturelint.project.definitions import FunctionInfo, contains, last_name, walk_all, walk_own
+from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import contains, last_name, walk_all, walk_own
 from capturelint.values.changing import GROWING, IN_PLACE, Write
 from capturelint.values.domain import MISSING, ClassValue, Host, Instance, Value, options
 

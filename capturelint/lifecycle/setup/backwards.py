@@ -11,7 +11,8 @@ from capturelint.lifecycle.setup.before import callees, calls_in, earlier, in_an
 from capturelint.lifecycle.setup.captures import GRAPHED_CALLABLES, Capture
 from capturelint.lifecycle.setup.points import Path, Point, ancestors, value_at
 from capturelint.lifecycle.setup.sizes import names_in
-from capturelint.project.definitions import FunctionInfo, calls_within, dotted_name, last_name, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo, calls_within
+from capturelint.project.syntax import dotted_name, last_name, store_targets, walk_own
 from capturelint.values.domain import Function, options
 from capturelint.values.engine import Engine
 

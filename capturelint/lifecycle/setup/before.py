@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from capturelint.lifecycle.setup.points import Path, Point, ancestors, value_at, withs_at
-from capturelint.project.definitions import FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo
+from capturelint.project.syntax import last_name, walk_own
 from capturelint.values import hierarchy
 from capturelint.values.domain import (
     BoundExternal,

@@ -12,7 +12,7 @@ from capturelint.lifecycle.setup.points import Callers, Path, Point, value_at
 from capturelint.model import Confidence, Related
 from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Support
-from capturelint.project.definitions import last_name
+from capturelint.project.syntax import last_name
 from capturelint.reach import Reach
 from capturelint.regions.declaration import Declaration
 from capturelint.regions.managers import BEGINS, is_graph

@@ -11,7 +11,8 @@ from capturelint.lifecycle.setup.captures import Capture, is_torch_graph, report
 from capturelint.lifecycle.setup.points import Path, Point, loops_at, value_at, withs_at
 from capturelint.lifecycle.setup.sizes import names_in
 from capturelint.model import Confidence
-from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, last_name, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo
+from capturelint.project.syntax import dotted_name, last_name, walk_own
 from capturelint.regions.managers import BEGINS, ENDS
 from capturelint.values import instances
 from capturelint.values.domain import Instance, Mapping, Sequence, Value, options

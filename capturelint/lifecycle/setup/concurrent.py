@@ -16,7 +16,7 @@ from capturelint.lifecycle.setup.sources import Sources
 from capturelint.lifecycle.setup.starts import Start, locked
 from capturelint.lifecycle.setup.threads import threads_that_run
 from capturelint.model import Confidence, Related
-from capturelint.project.definitions import dotted_name, keyword_value, last_name, store_targets, walk_own
+from capturelint.project.syntax import dotted_name, keyword_value, last_name, store_targets, walk_own
 
 _WAITS = ("wait_stream", "wait_event", "synchronize", "wait", "wait_stream_event")
 _HELP = "let one replay wait for the other (`wait_stream`), or capture them with pools and inputs of their own"

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from capturelint.lifecycle.setup.before import callees
 from capturelint.lifecycle.setup.points import Point
-from capturelint.project.definitions import FunctionInfo, dotted_name, is_true, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo
+from capturelint.project.syntax import dotted_name, is_true, last_name, walk_own
 from capturelint.values.engine import Engine
 
 _MAX_DEPTH = 3

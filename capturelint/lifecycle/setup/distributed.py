@@ -14,7 +14,8 @@ from capturelint.lifecycle.setup.points import Path, Point, loops_at
 from capturelint.lifecycle.setup.series_reader import SeriesReader
 from capturelint.lifecycle.setup.sizes import names_in
 from capturelint.model import Confidence, Related
-from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name
+from capturelint.project.definitions import ClassInfo, FunctionInfo
+from capturelint.project.syntax import last_name
 from capturelint.values.engine import Engine
 
 _NAMES = ("DistributedDataParallel", "DDP")

@@ -14,7 +14,8 @@ from capturelint.lifecycle.setup.graphed_calls import calls_of_graphed
 from capturelint.lifecycle.setup.graphed_hooks import hooks
 from capturelint.lifecycle.setup.points import Point, value_at
 from capturelint.model import Confidence
-from capturelint.project.definitions import ClassInfo, last_name, walk_own
+from capturelint.project.definitions import ClassInfo
+from capturelint.project.syntax import last_name, walk_own
 from capturelint.values import hierarchy
 from capturelint.values.domain import ClassValue, Host, Instance, Mapping, Sequence, Tensor, options
 from capturelint.values.engine import Engine

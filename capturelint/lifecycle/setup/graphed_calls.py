@@ -13,7 +13,8 @@ from capturelint.lifecycle.setup.graphed_grad import untracked
 from capturelint.lifecycle.setup.points import Point, ancestors, loops_at, value_at
 from capturelint.lifecycle.setup.shapes import shape_of
 from capturelint.model import Confidence
-from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo
+from capturelint.project.syntax import dotted_name, last_name, store_targets, walk_own
 from capturelint.values.domain import Function, options
 from capturelint.values.engine import Engine
 

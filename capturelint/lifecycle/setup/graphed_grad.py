@@ -13,7 +13,8 @@ from capturelint.findings import Around
 from capturelint.lifecycle.setup.captures import Capture, report
 from capturelint.lifecycle.setup.points import Point, ancestors, value_at
 from capturelint.model import Confidence
-from capturelint.project.definitions import FunctionInfo, contains, last_name, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo
+from capturelint.project.syntax import contains, last_name, store_targets, walk_own
 from capturelint.values import hierarchy
 from capturelint.values.engine import Engine
 

@@ -16,7 +16,8 @@ from capturelint.lifecycle.setup.captures import Capture, report
 from capturelint.lifecycle.setup.parameters import passed_to
 from capturelint.lifecycle.setup.points import Path, Point, ancestors, loops_at, value_at
 from capturelint.model import Confidence
-from capturelint.project.definitions import ClassInfo, FunctionInfo, dotted_name, last_name, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo
+from capturelint.project.syntax import dotted_name, last_name, walk_own
 from capturelint.values import hierarchy
 from capturelint.values.domain import ClassValue, options
 from capturelint.values.engine import Engine

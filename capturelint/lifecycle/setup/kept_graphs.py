@@ -8,7 +8,7 @@ from capturelint.lifecycle.setup.captures import GRAPHED_CALLABLES, Capture
 from capturelint.lifecycle.setup.parameters import binds
 from capturelint.lifecycle.setup.points import Path, Point, ancestors
 from capturelint.lifecycle.setup.sizes import names_in
-from capturelint.project.definitions import last_name, walk_own
+from capturelint.project.syntax import last_name, walk_own
 
 #: what may hold an object that it is made of
 _HOLDING = (ast.Tuple, ast.Call, ast.Dict, ast.List, ast.Lambda)

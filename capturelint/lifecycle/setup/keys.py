@@ -12,7 +12,8 @@ from capturelint.lifecycle.setup.parameters import default_of, passed_to
 from capturelint.lifecycle.setup.points import Path, Point, ancestors, loops_at, scope_of
 from capturelint.lifecycle.setup.sizes import names_in
 from capturelint.model import Confidence, Related
-from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo
+from capturelint.project.syntax import dotted_name, last_name, store_targets, walk_own
 from capturelint.values.domain import ClassValue, Host, Unknown, options
 from capturelint.values.engine import Engine
 from capturelint.values.lazy import LazyScope

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from capturelint.lifecycle.setup.before import calls_in, earlier, external_name
 from capturelint.lifecycle.setup.points import Path, Point, loops_at, value_at
 from capturelint.lifecycle.setup.sources import Sources
-from capturelint.project.definitions import last_name
+from capturelint.project.syntax import last_name
 from capturelint.values.domain import ClassValue, options
 
 _THROUGH = ("enumerate", "tqdm", "iter", "zip", "islice", "chain", "cycle")

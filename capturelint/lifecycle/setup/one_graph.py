@@ -13,7 +13,7 @@ from capturelint.lifecycle.order import Order, order_of
 from capturelint.lifecycle.setup.captures import Capture, is_torch_graph, report
 from capturelint.lifecycle.setup.points import Point, ancestors, loops_at, withs_at
 from capturelint.model import Confidence, Related
-from capturelint.project.definitions import dotted_name, last_name, store_targets, walk_own
+from capturelint.project.syntax import dotted_name, last_name, store_targets, walk_own
 
 _ANEW = "make a graph for each capture: `torch.cuda.CUDAGraph()` right before it"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from capturelint.project.definitions import FunctionInfo, walk_own
+from capturelint.project.definitions import FunctionInfo
+from capturelint.project.syntax import walk_own
 
 
 def binds(function: FunctionInfo, name: str) -> bool:

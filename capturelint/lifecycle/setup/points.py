@@ -9,8 +9,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from capturelint.project.definitions import ClassInfo, FunctionInfo, children
+from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import Module
+from capturelint.project.syntax import children
 from capturelint.values.domain import ClassValue, Function, Instance, Value, options
 from capturelint.values.engine import Engine
 from capturelint.values.lazy import LazyScope

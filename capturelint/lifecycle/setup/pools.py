@@ -8,7 +8,8 @@ import enum
 from capturelint.lifecycle.setup.captures import Capture
 from capturelint.lifecycle.setup.parameters import default_of, passed_to
 from capturelint.lifecycle.setup.points import Loop, Path, Point, ancestors, value_at
-from capturelint.project.definitions import FunctionInfo, last_name, store_targets, walk_own
+from capturelint.project.definitions import FunctionInfo
+from capturelint.project.syntax import last_name, store_targets, walk_own
 from capturelint.values.domain import Host, options
 
 _NEW_POOL = ("graph_pool_handle", "MemPool")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from capturelint.lifecycle.setup.points import Point
-from capturelint.project.definitions import last_name, walk_own
+from capturelint.project.syntax import last_name, walk_own
 
 UP, DOWN = "up", "down"
 

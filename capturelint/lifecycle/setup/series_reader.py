@@ -24,7 +24,7 @@ from capturelint.lifecycle.setup.series import (
     then_sorted,
 )
 from capturelint.lifecycle.setup.sources import Sources
-from capturelint.project.definitions import keyword_value, last_name, walk_own
+from capturelint.project.syntax import keyword_value, last_name, walk_own
 from capturelint.values.domain import Function, Host, Sequence, options
 
 _MAX_DEPTH = 10

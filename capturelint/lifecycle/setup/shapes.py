@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from capturelint.lifecycle.setup.points import Point
-from capturelint.project.definitions import last_name
+from capturelint.project.syntax import last_name
 
 _FACTORIES = ("zeros", "ones", "empty", "rand", "randn")
 #: methods that keep the shape

@@ -8,7 +8,7 @@ from capturelint.lifecycle.setup.captures import Capture
 from capturelint.lifecycle.setup.parameters import passed_to
 from capturelint.lifecycle.setup.points import loops_at
 from capturelint.lifecycle.setup.pools import Pool, pool_in_loop
-from capturelint.project.definitions import dotted_name, last_name
+from capturelint.project.syntax import dotted_name, last_name
 
 
 def share_memory(one: Capture, other: Capture) -> bool:

@@ -7,7 +7,7 @@ import re
 
 from capturelint.lifecycle.setup.parameters import passed_to
 from capturelint.lifecycle.setup.points import Loop, Path
-from capturelint.project.definitions import last_name
+from capturelint.project.syntax import last_name
 
 _SIZE_WORDS = re.compile(r"^(bs|bsz|b)$|batch|size|tokens?|len|bucket|shape|rows|seqs?|width|height|resolution")
 _SIZED = frozenset(

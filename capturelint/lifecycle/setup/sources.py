@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from capturelint.lifecycle.setup.parameters import binds, default_of, passed_to
 from capturelint.lifecycle.setup.points import Callers, Path, Point, value_at
 from capturelint.project.bindings import AssignedName
-from capturelint.project.definitions import ClassInfo, FunctionInfo, last_name, walk_own
+from capturelint.project.definitions import ClassInfo, FunctionInfo
+from capturelint.project.syntax import last_name, walk_own
 from capturelint.values.domain import ClassValue, Instance, options
 from capturelint.values.engine import Engine
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from capturelint.lifecycle.setup.before import external_name
 from capturelint.lifecycle.setup.points import Point, ancestors, loops_at, value_at
 from capturelint.lifecycle.setup.sources import Sources
-from capturelint.project.definitions import FunctionInfo, dotted_name, last_name, walk_own
+from capturelint.project.definitions import FunctionInfo
+from capturelint.project.syntax import dotted_name, last_name, walk_own
 from capturelint.values import hierarchy
 from capturelint.values.domain import ClassValue, Function, Partial, Value, options
 from capturelint.values.engine import Engine

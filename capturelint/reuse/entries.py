@@ -21,11 +21,11 @@ from capturelint.cache.digests import content_digest, digest, tool_digest
 from capturelint.cache.store import Store
 from capturelint.errors import SourceError
 from capturelint.model import CheckResult
-from capturelint.pieces import Layout, Pieces, moved, moved_line, pieces_of
-from capturelint.places_named import files_of_findings, lines_of_regions, with_lines_moved
 from capturelint.project.parsing import parse_source
 from capturelint.project.questions import SOME, STORE, Question, Reply, reply
 from capturelint.project.search import MOST_STORING
+from capturelint.reuse.pieces import Layout, Pieces, moved, moved_line, pieces_of
+from capturelint.reuse.places import files_of_findings, lines_of_regions, with_lines_moved
 from capturelint.source.decoding import decode
 
 if TYPE_CHECKING:
