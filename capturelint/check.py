@@ -5,19 +5,21 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from capturelint.asked import are_some_of_all, only_directories, patterns_of, presets_of, project_of, sources
 from capturelint.cells import in_cells
 from capturelint.config import Config, Override
 from capturelint.errors import UsageError
 from capturelint.model import CheckResult, Confidence, Diagnostic, Severity
 from capturelint.path_settings import PathSettings
 from capturelint.rulebook import Rulebook, load_rulebook
-from capturelint.source.files import SourceFile, find_sources
+from capturelint.source.files import SourceFile
 from capturelint.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
@@ -74,22 +76,49 @@ def _check(options: CheckOptions, watch: Stopwatch) -> CheckResult:
     if options.select and not settings.base.codes:
         raise UsageError("no rule is left to check: all that --select names is ignored too")
     with watch.stage("walk"):
-        chosen, project = _load(options)
-    result = _found(options, rulebook, settings, chosen, project, watch)
+        chosen, others = sources(options)
+    if are_some_of_all(options, chosen, others):
+        result = _about(chosen, others, replace(options, paths=(options.root,), force_exclude=False), settings, watch)
+    else:
+        known = {file.path for file in chosen}
+        project = project_of(options, [*chosen, *(file for file in others if file.path not in known)])
+        result = _found(options, settings, chosen, project, watch)
     if options.baseline is not None:
         result = _against(options.baseline, result, options, chosen, settings.codes)
-    return in_cells(result, project.files)
+    return in_cells(result, [*chosen, *others])
+
+
+def _about(
+    chosen: list[SourceFile],
+    everything: list[SourceFile],
+    options: CheckOptions,
+    settings: PathSettings,
+    watch: Stopwatch,
+) -> CheckResult:
+    """What a check of the whole project says of some files.
+
+    What is found in a file hangs on all of the project anyway. So that is worked out once for whichever files are asked
+    about next, and files that are named get what they get as a part of the whole.
+    """
+    project = project_of(options, everything)
+    result = _found(options, settings, everything, project, watch)
+    for file in chosen:
+        project.check_syntax(file.path)
+    known = {each.path for each in result.diagnostics}
+    wrong = [each for each in _diagnostics(project, chosen) if each.path not in known]
+    diagnostics = tuple(sorted((*result.diagnostics, *wrong), key=_place_of))
+    return replace(result, diagnostics=diagnostics).about(frozenset(file.display for file in chosen))
 
 
 def _found(
     options: CheckOptions,
-    rulebook: Rulebook,
     settings: PathSettings,
     chosen: list[SourceFile],
     project: Project,
     watch: Stopwatch,
 ) -> CheckResult:
     """What an earlier run found, where that holds still, or else what this one finds."""
+    rulebook = load_rulebook()
     if options.cache is None or options.explains or os.environ.get("CAPTURELINT_DEBUG"):
         return _work_out(options, rulebook, settings, chosen, project, watch)
     from capturelint.reuse.entries import Reuse
@@ -114,7 +143,7 @@ def _work_out(
     watch: Stopwatch,
 ) -> CheckResult:
     with watch.stage("prefilter"):
-        presets = _presets(project, options.config)
+        presets = presets_of(project, options.config)
         captures = options.explains or _may_capture(project, presets, options.config)
     analyse = _with_regions if captures else _without_regions
     wide = replace(options, min_confidence=settings.least_confidence)
@@ -144,7 +173,7 @@ def _may_capture(project: Project, presets: list[Preset], config: Config) -> boo
     """Whether some file may declare a region; where none does, the analysis is not even imported."""
     from capturelint.regions.needles import may_declare
 
-    patterns = [pattern for _, named in _patterns(presets, config) for pattern in named]
+    patterns = [pattern for _, named in patterns_of(presets, config) for pattern in named]
     words = (*config.vocabulary.starts_capture, *(word for preset in presets for word in preset.starts_capture))
     return may_declare(project, patterns, words)
 
@@ -163,7 +192,7 @@ def _without_regions(
     with watch.stage("findings"):
         found = findings.suppressed(rulebook, codes, [], set(), chosen, project)
         _parse_rest(project, chosen, options)
-    narrow = _only_directories(options) and len(chosen) < len(project.files)
+    narrow = only_directories(options) and len(chosen) < len(project.files)
     return CheckResult(
         findings=tuple(sorted(found, key=lambda finding: finding.sort_key)),
         diagnostics=_diagnostics(project, chosen),
@@ -186,9 +215,9 @@ def _with_regions(
     from capturelint.analysis import Subject, analyse
     from capturelint.reach import Evidence
 
-    narrow = _only_directories(options) and len(chosen) < len(project.files)
+    narrow = only_directories(options) and len(chosen) < len(project.files)
     searched = chosen if narrow else project.files
-    patterns = _patterns(presets, options.config)
+    patterns = patterns_of(presets, options.config)
     analysis = analyse(Subject(options, rulebook, codes, project, chosen, searched, presets, patterns), watch)
     with watch.stage("findings"):
         found = findings.suppressed(rulebook, codes, analysis.findings, analysis.hidden, chosen, project)
@@ -198,7 +227,7 @@ def _with_regions(
         regions=tuple(sorted((reach.region() for reach in analysis.reaches), key=lambda region: region.sort_key)),
         diagnostics=_diagnostics(project, chosen),
         files=len(chosen),
-        hidden=len(analysis.hidden),
+        hidden_in=tuple(sorted(Counter(path for _, path, _ in analysis.hidden).items())),
         notes=() if narrow else _notes(analysis.declarations, options.config),
         timings=watch.seconds,
         behind=Evidence(analysis.engine, analysis.reaches),
@@ -218,47 +247,6 @@ def _notes(declarations: list[Declaration], config: Config) -> tuple[str, ...]:
     )
 
 
-def _load(options: CheckOptions) -> tuple[list[SourceFile], Project]:
-    from capturelint.project.project import Project
-
-    exclude = options.config.exclude
-    chosen = find_sources(
-        options.paths,
-        root=options.root,
-        exclude=exclude,
-        force_exclude=options.force_exclude,
-        present=options.contents,
-    )
-    rest: list[SourceFile] = []
-    if options.root.is_dir() and [*map(os.path.realpath, options.paths)] != [os.path.realpath(options.root)]:
-        rest = find_sources((options.root,), root=options.root, exclude=exclude, force_exclude=True)
-    if options.contents:
-        chosen, rest = (
-            [replace(each, content=options.contents.get(each.path)) for each in files] for files in (chosen, rest)
-        )
-    known = {file.path for file in chosen}
-    return chosen, Project(options.root, [*chosen, *(file for file in rest if file.path not in known)])
-
-
-def _presets(project: Project, config: Config) -> list[Preset]:
-    """Presets that are always on, that the project's packages or imports switch on, and that config names."""
-    from capturelint.rulebook.presets import choose, load_presets
-
-    found = [preset for preset in load_presets().values() if preset.always or project.uses_package(preset.when)]
-    chosen = choose(config.presets, project.root)
-    return [*found, *(preset for preset in chosen if preset not in found)]
-
-
-def _patterns(presets: list[Preset], config: Config) -> list[tuple[str, tuple[str, ...]]]:
-    """Region patterns by the kind that regions found by them get."""
-    contracts = [(preset.name, preset.regions) for preset in presets if preset.regions]
-    return [("config", config.regions), *contracts] if config.regions else contracts
-
-
-def _only_directories(options: CheckOptions) -> bool:
-    return all(path.is_dir() for path in options.paths)
-
-
 def _parse_rest(project: Project, chosen: list[SourceFile], options: CheckOptions) -> None:
     """Files that no region reaches are parsed for their syntax errors alone, where that is cheap or asked for."""
     named = {Path(os.path.realpath(path)) for path in options.paths if path.is_file()}
@@ -270,7 +258,11 @@ def _parse_rest(project: Project, chosen: list[SourceFile], options: CheckOption
 def _diagnostics(project: Project, chosen: list[SourceFile]) -> tuple[Diagnostic, ...]:
     displays = {file.display for file in chosen}
     found = [each for each in project.diagnostics.values() if each.path in displays]
-    return tuple(sorted(found, key=lambda each: (each.path, each.line, each.message)))
+    return tuple(sorted(found, key=_place_of))
+
+
+def _place_of(diagnostic: Diagnostic) -> tuple[str, int, str]:
+    return diagnostic.path, diagnostic.line, diagnostic.message
 
 
 @contextmanager

@@ -7,7 +7,7 @@ notebook ``cell`` is the cell, from 1, that the line counts in; else it is None.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 class _Ordered(enum.Enum):
@@ -271,6 +271,10 @@ class Region:
     given_by: tuple[Frame, ...] = ()
     cell: int | None = None
 
+    def reaches_into(self, displays: frozenset[str]) -> bool:
+        """Whether the region is declared in one of some files, or enters a function there."""
+        return self.path in displays or any(each.path in displays for each in self.reached)
+
     @property
     def sort_key(self) -> tuple[str, int, int, str, str]:
         return (self.path, self.cell or 0, self.line, self.kind, self.name)
@@ -284,8 +288,8 @@ class CheckResult:
     regions: tuple[Region, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     files: int = 0
-    #: findings below the wanted confidence, which are not in ``findings``
-    hidden: int = 0
+    #: files with findings below the wanted confidence, which are not in ``findings``, and how many each has
+    hidden_in: tuple[tuple[str, int], ...] = ()
     #: findings that were there before the change that was asked about, which are not in ``findings`` either
     unchanged: int = 0
     #: findings that `--fix` took away before the check that this is the result of
@@ -302,3 +306,18 @@ class CheckResult:
     timings: dict[str, float] = field(default_factory=dict)
     #: the index and the facts behind the result, which live as long as it does
     behind: object = field(default=None, repr=False, compare=False)
+
+    @property
+    def hidden(self) -> int:
+        return sum(count for _, count in self.hidden_in)
+
+    def about(self, displays: frozenset[str]) -> CheckResult:
+        """What of it is about some files, by their names: findings in them, and regions that reach into them."""
+        return replace(
+            self,
+            findings=tuple(each for each in self.findings if each.path in displays),
+            regions=tuple(each for each in self.regions if each.reaches_into(displays)),
+            diagnostics=tuple(each for each in self.diagnostics if each.path in displays),
+            hidden_in=tuple(each for each in self.hidden_in if each[0] in displays),
+            files=len(displays),
+        )

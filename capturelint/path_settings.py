@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -84,7 +85,7 @@ class PathSettings:
         if not self._overrides and not self._ignores:
             return result
         kept = []
-        hidden = result.hidden
+        hidden = Counter(dict(result.hidden_in))
         for finding in result.findings:
             settings = self.at(finding.path)
             if finding.rule not in settings.codes or finding.rule in settings.dropped:
@@ -92,8 +93,8 @@ class PathSettings:
             if finding.confidence >= settings.min_confidence:
                 kept.append(finding)
             elif finding.suppressed is None:
-                hidden += 1
-        return replace(result, findings=tuple(kept), hidden=hidden)
+                hidden[finding.path] += 1
+        return replace(result, findings=tuple(kept), hidden_in=tuple(sorted(hidden.items())))
 
     def _made(self, matching: Sequence[Override], dropped: frozenset[str] = frozenset()) -> Settings:
         options = self._options

@@ -262,7 +262,7 @@ def test_configuration_that_is_not_used_is_a_note(core: Core, cli: Cli, tmp_path
 
 
 def test_hidden_findings_are_counted(core: Core, cli: Cli) -> None:
-    core.result = replace(NOTHING, hidden=5)
+    core.result = replace(NOTHING, hidden_in=(("a.py", 2), ("b.py", 3)))
     assert cli("check").out == (
         "0 errors, 0 warnings (2 files checked, 1 region);"
         " 5 possible findings hidden (--min-confidence possible shows them)\n"

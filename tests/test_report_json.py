@@ -85,7 +85,7 @@ def test_a_report_in_full() -> None:
         regions=(REGION,),
         diagnostics=(Diagnostic("b.py", 3, "invalid syntax"),),
         files=120,
-        hidden=3,
+        hidden_in=(("a.py", 3),),
     )
     assert json.loads(render_json(result)) == {
         "version": 1,

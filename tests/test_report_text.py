@@ -190,7 +190,7 @@ def test_a_file_that_could_not_be_checked_is_not_counted_as_checked() -> None:
 
 
 def test_hidden_findings_are_counted() -> None:
-    result = CheckResult(findings=(FINDING,), files=1, hidden=1)
+    result = CheckResult(findings=(FINDING,), files=1, hidden_in=(("x.py", 1),))
     assert render_text(result, ReportOptions(read_line)).endswith(
         "\n1 error, 0 warnings (1 file checked, 0 regions);"
         " 1 possible finding hidden (--min-confidence possible shows them)\n"

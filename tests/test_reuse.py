@@ -262,6 +262,29 @@ def test_an_edit_of_a_reached_file(root: Path, store: Store, text: str, taken_ov
     assert was_taken_over(warm) == taken_over
 
 
+@pytest.mark.parametrize("names", [["steps.py"], ["run.py", "model.py"], ["docs.py"], ["unrelated.py", "steps.py"]])
+def test_files_that_are_named_share_what_is_known_of_the_project(root: Path, store: Store, names: list[str]) -> None:
+    make_edit(root, EDITS[0][1])
+    named = tuple(root / "engine" / name for name in names)
+    cold = check_paths(replace(options_of(root), paths=named))
+    check_paths(options_of(root, store))
+    warm = check_paths(replace(options_of(root, store), paths=named))
+    assert was_taken_over(warm)
+    assert reports(warm) == reports(cold)
+    assert cold.files == len(names)
+    assert {each.path for each in cold.findings} == {"engine/steps.py"} & {f"engine/{name}" for name in names}
+    assert bool(cold.regions) == (set(names) != {"docs.py"})
+
+
+def test_a_named_file_is_parsed_whatever_is_known(root: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("capturelint.check._PARSE_ALL", 0)
+    check_paths(options_of(root, store))
+    write_files(root, {"engine/docs.py": "def (\n"})
+    options = replace(options_of(root, store), paths=(root / "engine" / "docs.py",))
+    for _ in range(2):
+        assert [(each.path, each.line) for each in check_paths(options).diagnostics] == [("engine/docs.py", 1)]
+
+
 def test_edits_of_what_nobody_looked_at_add_up(root: Path, store: Store) -> None:
     check_paths(options_of(root, store))
     text = STEPS
@@ -303,7 +326,7 @@ def test_an_edit_within_the_clock_and_of_the_same_size_counts(root: Path, store:
         lambda options: replace(options, min_confidence=Confidence.CERTAIN),
         lambda options: replace(options, config=Config(regions=("**:nothing",))),
         lambda options: replace(options, config=Config(torch_version="2.1")),
-        lambda options: replace(options, paths=(options.root / "engine" / "steps.py",)),
+        lambda options: replace(options, paths=(options.root / "engine",)),
     ],
 )
 def test_other_options_are_another_result(
