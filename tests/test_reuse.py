@@ -276,6 +276,13 @@ def test_files_that_are_named_share_what_is_known_of_the_project(root: Path, sto
     assert bool(cold.regions) == (set(names) != {"docs.py"})
 
 
+def test_it_does_not_matter_how_the_project_is_named(root: Path, store: Store) -> None:
+    check_paths(replace(options_of(root, store), paths=(Path(),)))
+    assert was_taken_over(check_paths(options_of(root, store)))
+    assert was_taken_over(check_paths(replace(options_of(root, store), paths=(Path("engine/run.py"),))))
+    assert was_taken_over(check_paths(replace(options_of(root, store), paths=(root / "engine" / "steps.py",))))
+
+
 def test_a_named_file_is_parsed_whatever_is_known(root: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("capturelint.check._PARSE_ALL", 0)
     check_paths(options_of(root, store))

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 #: counts up when the entries' form changes
 _FORM = "2"
-#: options that change nothing about what is found: contents count as those of files do, and a baseline comes later
-_WITHOUT_SAY = frozenset(("jobs", "contents", "baseline", "explains", "cache"))
+#: options that change nothing about what is found: contents count as those of files do, and a baseline comes later;
+#: paths count, however they are written
+_WITHOUT_SAY = frozenset(("jobs", "contents", "baseline", "explains", "cache", "paths"))
 #: stands for the content of a file that cannot be read; no digest is as short
 _UNREADABLE = b""
 #: files whose text is their content
