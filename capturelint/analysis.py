@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from capturelint import aside, findings
-from capturelint.errors import CaptureLintError
+from capturelint.errors import CaptureLintError, SourceError
 from capturelint.findings import Around, Made, Place
 from capturelint.fixes.offer import with_fixes
 from capturelint.lifecycle import (
@@ -295,6 +295,9 @@ def _guarded(work: Callable[..., _T], *arguments: Any, project: Project) -> _T |
     """A fault of ours in one region or function becomes a diagnostic that names it; the others go on."""
     try:
         return work(*arguments)
+    except SourceError as error:
+        project.diagnostics.setdefault(error.path, Diagnostic(error.path, error.line, str(error)))
+        return None
     except (KeyboardInterrupt, CaptureLintError):
         raise
     except Exception as error:

@@ -167,3 +167,39 @@ def test_what_is_wrong_in_any_python_is_not_called_newer(check: Check, source: s
 def test_brackets_that_no_python_nests_so_deeply_are_an_error(check: Check) -> None:
     (diagnostic,) = check(b"x = " + b"(" * 3000 + b")" * 3000 + b"\n").diagnostics
     assert message_of(diagnostic).startswith("too many nested parentheses")
+
+
+@pytest.mark.parametrize("text", ['x = "a" b"c"\n', 'x = b"a" f"c"\n'])
+def test_what_libcst_refuses_in_another_way_is_wrong_in_any_python(check: Check, text: str) -> None:
+    (diagnostic,) = check(text.encode()).diagnostics
+    assert "newer" not in message_of(diagnostic)
+    assert "internal error" not in message_of(diagnostic)
+
+
+_DECORATED = """\
+import torch
+
+
+@(
+    torch.no_grad()
+)
+def go(g):
+    with torch.cuda.graph(g):
+        torch.ones(3, device="cuda").item()
+"""
+
+
+def test_a_decorator_behind_a_parenthesis(check: Check) -> None:
+    result = check(_DECORATED.encode())
+    assert result.diagnostics == ()
+    assert places(result) == [(9, 9)]
+
+
+def test_what_libcst_does_not_take_is_said_so(check: Check) -> None:
+    text = (
+        "import torch\n\n\ndef go(g):\n    \\\nx = torch.ones(3, device='cuda')\n"
+        "    with torch.cuda.graph(g):\n        y = x.item()\n"
+    )
+    (diagnostic,) = check(text.encode()).diagnostics
+    assert diagnostic.line == 4
+    assert "LibCST cannot read this function" in diagnostic.message

@@ -10,7 +10,7 @@ import pytest
 from capturelint.check import CheckOptions, check_paths
 from capturelint.config import Config
 from capturelint.model import Confidence
-from capturelint.project.outline import outline
+from capturelint.project.outline import outline, without_comments
 from capturelint.project.parsing import parse_body
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -108,6 +108,20 @@ ODD = {
         "class A:\n    def f(self):\n        return (1,\n                2)   # last # of all\n\n\nX = A()\n"
     ),
     "letters beyond ASCII": ("class Ä:\n    def ö(self):\n        return 'ü'\n    x = 'ß'\n"),
+    "quotes in triples where a string goes on": (
+        "def f(x):\n"
+        "    s = 'a\\\n"
+        '"""b\'\n'
+        "    return s\n"
+        "class A:\n"
+        "    def g(self):\n"
+        "        return 1\n"
+        "def h(x):\n"
+        "    s = 'a\\\n"
+        '"""b\'\n'
+        "    return 3\n"
+    ),
+    "what looks like a comment at the end of a body": ('def f(x):\n    s = "\\\n    #"; x.y = 1\n\nY = 1\n'),
     "no end of line at the end": ("def f(x):\n    if x:\n        return 1"),
 }
 
@@ -152,3 +166,22 @@ def test_a_wrong_body_that_is_needed_is_said_and_the_rest_is_checked(tmp_path: P
     assert [(Path(each.path).name, each.line) for each in result.diagnostics] == [("other.py", 2)]
     assert "invalid syntax" in result.diagnostics[0].message
     assert [(each.rule, each.span.line) for each in result.findings] == [("CG104", 10), ("CG101", 11)]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("# a\n\nx = 1  # b\n  # c\ny = 2\n\n", "\nx = 1  # b\ny = 2"),
+        ("x = 1 \\\n\n-1\n", "\nx = 1 \\\n\n-1"),
+        ("x = 1 \\\n# a\n-1\n", "\nx = 1 \\\n# a\n-1"),
+        ('x = "\\\n#"; y = 1\n', '\nx = "\\\n#"; y = 1'),
+        ('x = """\n# a\n\n"""\n# b\n', '\nx = """\n# a\n\n"""'),
+    ],
+)
+def test_lines_that_mean_something_are_kept(text: str, kept: str) -> None:
+    assert without_comments(text) == kept
+
+
+def test_a_body_whose_text_goes_beyond_it_is_not_taken() -> None:
+    with pytest.raises(SyntaxError):
+        parse_body("    x = 1\ny = 2\n", 4)

@@ -27,6 +27,8 @@ def command(ctx: click.Context, config_file: Path | None, cache_dir: Path | None
     store = options.store_of(load_config(root, config_file), root, cache_dir)
     if store is None:
         raise UsageError("this system names no cache folder for the user; name one with --cache-dir")
+    if store.folder.exists() and not store.folder.is_dir():
+        raise UsageError(f"{store.folder} is no folder")
     ctx.obj = store
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from capturelint.errors import SourceError
 from capturelint.passes.hazard import Hazard
 from capturelint.passes.unit import Facts, Unit
 from capturelint.project.definitions import FunctionInfo
@@ -58,7 +59,7 @@ def statement_of(context: Context, info: FunctionInfo) -> object:
 
 
 def run_passes(unit: Unit) -> UnitHazards:
-    """Parses one unit with LibCST and asks every pass."""
+    """Parses one unit with LibCST and asks every pass. Raises SourceError for the little that LibCST does not take."""
     import libcst as cst
     from libcst.metadata import MetadataWrapper, PositionProvider
 
@@ -74,7 +75,12 @@ def run_passes(unit: Unit) -> UnitHazards:
     from capturelint.passes.scalars import FrozenScalars
     from capturelint.passes.shapes import Shapes
 
-    wrapper = MetadataWrapper(cst.parse_module(unit.text), unsafe_skip_copy=True)
+    try:
+        wrapper = MetadataWrapper(cst.parse_module(unit.text), unsafe_skip_copy=True)
+    except cst.ParserSyntaxError:
+        # a line that goes on where none has begun is the only such syntax that is known
+        text = "LibCST cannot read this function, a backslash before a statement for one; nothing in it is reported"
+        raise SourceError(unit.module.display, unit.first_line, text) from None
     facts = Facts(unit, wrapper.resolve(PositionProvider), wrapper.module)
     kinds = (
         *(HostWaits, HiddenWaits, HostData, ControlFlow, Shapes),

@@ -35,6 +35,8 @@ class Unit:
     def first_line(self) -> int:
         decorators = getattr(self.node, "decorator_list", [])
         line: int = min([self.node.lineno, *(decorator.lineno for decorator in decorators)])  # type: ignore[attr-defined]
+        while decorators and line > 1 and not self.module.line_text(line).lstrip().startswith("@"):
+            line -= 1  # `@(` may stand alone
         return line
 
     @property

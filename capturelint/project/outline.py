@@ -25,9 +25,10 @@ _IN_HEADER = re.compile(rf"{_STRING} | \#[^\n]* | [\[\](){{}}:]", re.VERBOSE | r
 _ODD = ("\n\t", "\f", "def\t", "def\\")
 #: what may stand behind the colon where the body begins on the next line
 _NOTHING = re.compile(r"[ ]*(?:#[^\n]*)?\n")
+_GOES_ON = "\\\n"
 _SINGLE, _DOUBLE = "'" * 3, '"' * 3
-#: a line without code, with the end of the one before
-_NO_CODE = re.compile(r"\n[ ]*(?:#[^\n]*)?(?=\n|\Z)")
+#: a line without code, with the end of the one before, which does not go on
+_NO_CODE = re.compile(r"(?<!\\)\n[ ]*(?:#[^\n]*)?(?=\n|\Z)")
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
@@ -128,7 +129,7 @@ class _Scan:
         while end > begin:
             line = self.text.rfind("\n", 0, end) + 1
             code = self.text[line:end].lstrip(" ")
-            if code and (not code.startswith("#") or self._in_string(line)):
+            if code and (not code.startswith("#") or self._in_string(line) or self.text[line - 2 : line] == _GOES_ON):
                 return line, end
             end = line - 1
         return -1, end
@@ -190,10 +191,13 @@ def _plain_long_strings(text: str) -> tuple[list[int], list[int]] | None:
         return None
     at = text.find(_DOUBLE)
     while at >= 0:
-        before = text[text.rfind("\n", 0, at) + 1 : at]
+        line = text.rfind("\n", 0, at) + 1
+        before = text[line:at]
         end = text.find(_DOUBLE, at + 3)
         if end < 0 or text[end - 1] == "\\" or "#" in before or "'" in before or '"' in before:
             return None
+        if text[line - 2 : line] == _GOES_ON:
+            return None  # a string of the line before may go on here
         begins.append(at)
         ends.append(end + 3)
         at = text.find(_DOUBLE, end + 3)

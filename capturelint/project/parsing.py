@@ -41,9 +41,10 @@ def parse_body(lines: str, first: int) -> list[ast.stmt]:
     """The statements of a body that begins at line ``first``, with their places in the module. Raises SyntaxError."""
     with _quiet():
         # the lines above only count, the last of them holds what the body stands in
-        wrapped = ast.parse("\n" * (first - 2) + "if 1:\n" + lines).body[0]
-    assert isinstance(wrapped, ast.If)
-    return wrapped.body
+        body = ast.parse("\n" * (first - 2) + "if 1:\n" + lines).body
+    if len(body) != 1 or not isinstance(body[0], ast.If):
+        raise SyntaxError("the text of a body goes beyond it")
+    return body[0].body
 
 
 def _parsed(source: str, display: str) -> ast.Module:

@@ -19,7 +19,7 @@ def newer_version(source: str, running: _Version = sys.version_info[:2]) -> _Ver
 
     try:
         module = cst.parse_module(source)
-    except (cst.ParserSyntaxError, RecursionError):
+    except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError):
         return None
     needed = max((_version_of(node) for node in _nodes(module)), default=(0, 0))
     return needed if needed > running else None
