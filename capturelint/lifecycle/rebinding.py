@@ -247,10 +247,20 @@ def _confidence(
     if near > Confidence.POSSIBLE:
         return near
     owner = around.owner_of(function)
-    if owner is not None and not hierarchy.is_module(life.engine, owner):
+    if owner is not None and not hierarchy.is_module(life.engine, owner) and not _is_called_beside(life, function):
         return near  # of other objects than modules there are many, and which one is captured is not known
     sure = moments.between(function, module, statement, lasts=True)
     return min(sure, Confidence.LIKELY, key=lambda c: c.rank) if sure is not None else near
+
+
+def _is_called_beside(life: Life, function: FunctionInfo | None) -> bool:
+    """Whether a script that captures outside of any function calls it there too."""
+    declaration = life.declaration
+    return (
+        function is not None
+        and declaration.holder is None
+        and any(holder is None for holder, _ in declaration.module.calls_named(function.name))
+    )
 
 
 def _is_property(engine: Engine, site: Site, name: str) -> bool:
