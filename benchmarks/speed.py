@@ -91,6 +91,7 @@ def functions_of(source: str) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDe
 
 def read_tree(source: Path, target: Path) -> Tree:
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"), symlinks=True)
+    (target / "pyproject.toml").touch()  # where the project begins, for a file that is checked alone
     files = sorted(path for path in target.rglob("*.py") if path.is_file())
     return Tree(target, files, {path: path.read_bytes().count(b"\n") for path in files})
 
