@@ -9,7 +9,7 @@ import pytest
 
 from capturelint.errors import SourceError
 from capturelint.lifecycle import indirect, replacing
-from capturelint.project.forms import REBINDING
+from capturelint.project.forms import REBINDING, STORED_OR_REGISTERED
 from capturelint.project.module import Module, parse_module
 from capturelint.project.text import Text
 from capturelint.project.uses import Uses, find_uses
@@ -166,3 +166,9 @@ def _is_looked_at(node: ast.Assign | ast.Call) -> bool:
     """Calls of plain names but ``setattr`` come to nothing later on."""
     plain = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id != "setattr"
     return replacing._may_replace(node) and not plain
+
+
+def test_an_empty_name_is_found_nowhere(module: Module) -> None:
+    assert module.calls_named("") == []
+    assert next(iter(module.classes.values())).attribute_stores("") == []
+    assert Text("x.y = 1").find("", STORED_OR_REGISTERED, 0) == -1

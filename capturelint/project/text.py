@@ -40,7 +40,7 @@ class Text:
         if form.anywhere is not None:
             found = form.anywhere.search(source, start, len(source) if stop is None else stop)
             return found.start() if found is not None else -1
-        at = source.find(word, start, stop)
+        at = source.find(word, start, stop) if word else -1  # `getattr(x, "")` asks for no identifier
         while at >= 0:
             end = at + len(word)
             before, after = source[at - 1 : at], source[end : end + 1]
