@@ -7,17 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from capturelint.findings import Around
-from capturelint.lifecycle import story
+from capturelint.lifecycle import may_rebind, story
 from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence
 from capturelint.project.definitions import ClassInfo, FunctionInfo
-from capturelint.project.forms import REBINDING
 from capturelint.project.module import Module
-from capturelint.project.syntax import last_name, walk_own
+from capturelint.project.syntax import last_name
 from capturelint.values import hierarchy
-from capturelint.values.changing import constructs
 from capturelint.values.domain import Instance, Mapping, Sequence, Tensor, Unknown, Value, options
 from capturelint.values.effects import deep_confidence
 from capturelint.values.engine import Engine
@@ -44,7 +42,7 @@ class IndirectRebinding:
         if not life.is_block:
             return
         for module in life.modules_around:
-            for function, store in self._of_module(module):
+            for function, store in self._of_module(life.engine, module):
                 if function in life.entered or not _is_read(life, function, module, store):
                     continue
                 lasts = not _is_own_local(life, function, module, store)
@@ -53,13 +51,12 @@ class IndirectRebinding:
                     continue
                 yield _report(life, function, module, store, min(sure, Confidence.LIKELY, key=lambda c: c.rank))
 
-    def _of_module(self, module: Module) -> list[tuple[FunctionInfo | None, _Store]]:
+    def _of_module(self, engine: Engine, module: Module) -> list[tuple[FunctionInfo | None, _Store]]:
         if module not in self._stores:
             self._stores[module] = [
                 (function, store)
-                for function in (None, *module.all_functions("", form=REBINDING))
-                if function is None or not constructs(function, set())
-                for node in (function.acts if function is not None else walk_own(module.top))
+                for function, nodes in may_rebind.code_of(engine, module)
+                for node in nodes
                 for store in _stores(node)
             ]
         return self._stores[module]

@@ -11,18 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from capturelint.findings import Around
-from capturelint.lifecycle import around, gradients, story
+from capturelint.lifecycle import around, gradients, may_rebind, story
 from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place
 from capturelint.model import Confidence, Consequence
 from capturelint.project.bindings import AssignedName
 from capturelint.project.definitions import FunctionInfo
-from capturelint.project.forms import REBINDING
 from capturelint.project.module import Module
 from capturelint.project.syntax import dotted_name, is_true, keyword_value, last_name, walk_own
 from capturelint.values import hierarchy
-from capturelint.values.changing import constructs
 from capturelint.values.devices import is_dtype
 from capturelint.values.domain import ExternalInstance, Instance, Unknown, Value, join, options
 from capturelint.values.engine import Engine
@@ -92,7 +90,7 @@ class Replacing:
         names = life.names_read
         done: set[tuple[FunctionInfo | None, str]] = set()
         for module in life.modules_around:
-            for function, node in self._of_module(module).naming(names):
+            for function, node in self._of_module(life.engine, module).naming(names):
                 if function in life.entered:
                     continue
                 for each in _replacements(life.engine, function, module, node):
@@ -104,15 +102,13 @@ class Replacing:
                         done.add(key)
                     yield from found
 
-    def _of_module(self, module: Module) -> _Candidates:
+    def _of_module(self, engine: Engine, module: Module) -> _Candidates:
         if module not in self._candidates:
             found = _Candidates()
-            for function in (None, *module.all_functions("", form=REBINDING)):
-                if function is None or not constructs(function, set()):
-                    nodes = function.acts if function is not None else walk_own(module.top)
-                    for node in nodes:
-                        if _may_replace(node):
-                            found.add(function, node)
+            for function, nodes in may_rebind.code_of(engine, module):
+                for node in nodes:
+                    if _may_replace(node):
+                        found.add(function, node)
             self._candidates[module] = found
         return self._candidates[module]
 
