@@ -296,7 +296,7 @@ def _guarded(work: Callable[..., _T], *arguments: Any, project: Project) -> _T |
     try:
         return work(*arguments)
     except SourceError as error:
-        project.diagnostics.setdefault(error.path, Diagnostic(error.path, error.line, str(error)))
+        project.report(error)
         return None
     except (KeyboardInterrupt, CaptureLintError):
         raise

@@ -118,9 +118,8 @@ def _found(
     watch: Stopwatch,
 ) -> CheckResult:
     """What an earlier run found, where that holds still, or else what this one finds."""
-    rulebook = load_rulebook()
     if options.cache is None or options.explains or os.environ.get("CAPTURELINT_DEBUG"):
-        return _work_out(options, rulebook, settings, chosen, project, watch)
+        return _work_out(options, settings, chosen, project, watch)
     from capturelint.reuse.entries import Reuse
 
     with watch.stage("cache"):
@@ -128,7 +127,7 @@ def _found(
         known = reuse.find()
     if known is not None:
         return replace(known, timings=watch.seconds)
-    result = _work_out(options, rulebook, settings, chosen, project, watch)
+    result = _work_out(options, settings, chosen, project, watch)
     with watch.stage("cache"):
         reuse.keep(result)
     return result
@@ -136,7 +135,6 @@ def _found(
 
 def _work_out(
     options: CheckOptions,
-    rulebook: Rulebook,
     settings: PathSettings,
     chosen: list[SourceFile],
     project: Project,
@@ -147,7 +145,7 @@ def _work_out(
         captures = options.explains or _may_capture(project, presets, options.config)
     analyse = _with_regions if captures else _without_regions
     wide = replace(options, min_confidence=settings.least_confidence)
-    return settings.narrowed(analyse(wide, rulebook, settings.codes, chosen, project, presets, watch))
+    return settings.narrowed(analyse(wide, settings.rulebook, settings.codes, chosen, project, presets, watch))
 
 
 def _against(

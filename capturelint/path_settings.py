@@ -36,7 +36,7 @@ class PathSettings:
     """Asked with paths as reports show them. Raises UsageError for unknown rules and ConfigError for bad patterns."""
 
     def __init__(self, rulebook: Rulebook, options: CheckOptions) -> None:
-        self._rulebook = rulebook
+        self.rulebook = rulebook
         self._options = options
         self._root = Path(os.path.realpath(options.root))
         self._known: dict[str, Settings] = {}
@@ -54,7 +54,7 @@ class PathSettings:
     @cached_property
     def codes(self) -> frozenset[str]:
         """The rules that run for some file."""
-        selected = [self._rulebook.select(each.select, ()) for _, each in self._overrides if each.select]
+        selected = [self.rulebook.select(each.select, ()) for _, each in self._overrides if each.select]
         return self.base.codes.union(*selected)
 
     @cached_property
@@ -104,14 +104,14 @@ class PathSettings:
         select = options.select or (selects[-1] if selects else options.config.select)
         ignore = (*options.ignore, *options.config.ignore, *(rule for each in matching for rule in each.ignore))
         return Settings(
-            codes=self._rulebook.select(select, ignore),
+            codes=self.rulebook.select(select, ignore),
             min_confidence=confidences[-1] if confidences else options.min_confidence,
             fail_on=severities[-1] if severities else options.fail_on,
             dropped=dropped,
         )
 
     def _resolved(self, selectors: Sequence[str]) -> frozenset[str]:
-        return frozenset().union(*(self._rulebook.resolve(selector) for selector in selectors))
+        return frozenset().union(*(self.rulebook.resolve(selector) for selector in selectors))
 
     def _below_root(self, path: str) -> str:
         absolute = Path(os.path.realpath(path))

@@ -49,7 +49,7 @@ def find(life: Life, moments: Moments) -> Iterator[Around]:
         return
     for function, module, call in _calls(life):
         root = function.node if function is not None else module.tree
-        if any(word in module.source for word in _DEALT_WITH):
+        if any(module.holds(word) for word in _DEALT_WITH):
             continue
         for loop in loops_around(root, call):
             growth = _grown_argument(module, loop, call)

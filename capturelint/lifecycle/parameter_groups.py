@@ -38,7 +38,7 @@ class GroupStore:
 def stores(engine: Engine, *keys: str) -> Iterator[GroupStore]:
     """Every store of one of ``keys`` into a parameter group, in the project's code."""
     for module in engine.project.modules(engine.project.search.mentioning("param_groups"), _MAX_FILES):
-        if any(key in module.source for key in keys):
+        if any(module.holds(key) for key in keys):
             for function in (None, *module.all_functions()):
                 yield from _in_function(module, function, keys)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -156,29 +156,29 @@ class ClassInfo:
 
     def attribute_stores(self, name: str) -> list[tuple[FunctionInfo, ast.AST]]:
         """What binds ``self.name`` in this class's own methods: statements, or calls such as ``register_buffer``."""
-        known = self._stores.get(name)
-        if known is None:
-            methods = self._speaking_of(name, STORED_OR_REGISTERED)
-            known = [(method, node) for method in methods for node in method.bound.stores.get(name, ())]
-            self._stores[name] = known
-        return known
+        return self._in_methods(name, STORED_OR_REGISTERED, self._stores, lambda bound: bound.stores)
 
     def attribute_mutations(self, name: str) -> list[tuple[FunctionInfo, ast.AST]]:
         """What adds to the container ``self.name`` in this class's own methods."""
-        known = self._mutations.get(name)
-        if known is None:
-            methods = self._speaking_of(name, CHANGED)
-            known = [(method, node) for method in methods for node in method.bound.mutations.get(name, ())]
-            self._mutations[name] = known
-        return known
+        return self._in_methods(name, CHANGED, self._mutations, lambda bound: bound.mutations)
 
     def attribute_names(self) -> list[str]:
         """The attributes that the class's own code binds or declares on its objects."""
         bound = (name for method in self.methods.values() for name in method.bound.stores)
         return list(dict.fromkeys((*bound, *self.annotations)))
 
-    def _speaking_of(self, name: str, form: Form) -> list[FunctionInfo]:
-        return [method for method in self.methods.values() if self.module.may_speak_of(method, name, form)]
+    def _in_methods(
+        self,
+        name: str,
+        form: Form,
+        known: dict[str, list[tuple[FunctionInfo, ast.AST]]],
+        uses: Callable[[AttributeUses], dict[str, list[ast.AST]]],
+    ) -> list[tuple[FunctionInfo, ast.AST]]:
+        """Asks the methods whose text speaks of a name in a form, once."""
+        if name not in known:
+            speaking = (each for each in self.methods.values() if self.module.may_speak_of(each, name, form))
+            known[name] = [(method, node) for method in speaking for node in uses(method.bound).get(name, ())]
+        return known[name]
 
 
 @dataclass(eq=False, repr=False, slots=True)

@@ -74,13 +74,14 @@ class Project:
         file = self._by_path[path]
         name, is_package = self._module_name(path)
         try:
-            self._modules[path] = parse_module(file, self._read(file), name, is_package, self._report)
+            self._modules[path] = parse_module(file, self._read(file), name, is_package, self.report)
         except SourceError as error:
-            self._report(error)
+            self.report(error)
         return self._modules[path]
 
-    def _report(self, error: SourceError) -> None:
-        self.diagnostics[error.path] = Diagnostic(error.path, error.line, str(error))
+    def report(self, error: SourceError) -> None:
+        """Says what is wrong with a file; what was said of it first stays."""
+        self.diagnostics.setdefault(error.path, Diagnostic(error.path, error.line, str(error)))
 
     def wholly(self) -> frozenset[Path]:
         """The files that count as a whole: read by somebody, or with no outline. Here or where something came from."""
@@ -128,7 +129,7 @@ class Project:
             self.syntax[path] = True
         except SourceError as error:
             self.syntax[path] = False
-            self._report(error)
+            self.report(error)
 
     @staticmethod
     def _is_whole(module: Module | None) -> bool:
@@ -236,7 +237,7 @@ class Project:
             try:
                 data = file.read()
             except SourceError as error:
-                self.diagnostics[file.display] = Diagnostic(error.path, error.line, str(error))
+                self.report(error)
                 self._unreadable[id(file)] = error
                 data = b""
             self._bytes[id(file)] = data

@@ -134,11 +134,8 @@ class Reuse:
         file = self._project.files[place]
         if file.display in spoken_of or file.path.name in spoken_of or file.path.suffix not in _PLAIN:
             return None
-        try:
-            source = decode(self._project.bytes_of(file), file.display)
-        except SourceError:
-            return None
-        return pieces_of(source, looked, lines.get(file.display, ()))
+        source = self._source(file)
+        return pieces_of(source, looked, lines.get(file.display, ())) if source is not None else None
 
     def _layouts(self, rests: _Rests) -> dict[int, Layout] | None:
         """Where functions are now in files of which no piece that counts was edited; None if anything was that does."""
@@ -156,9 +153,12 @@ class Reuse:
         return found
 
     def _layout(self, place: int, pieces: Pieces) -> Layout | None:
-        file = self._project.files[place]
+        source = self._source(self._project.files[place])
+        return moved(pieces, source) if source is not None else None
+
+    def _source(self, file: SourceFile) -> str | None:
         try:
-            return moved(pieces, decode(self._project.bytes_of(file), file.display))
+            return decode(self._project.bytes_of(file), file.display)
         except SourceError:
             return None
 

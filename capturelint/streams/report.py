@@ -125,7 +125,7 @@ def _may_be_another(key: Key, state: State) -> bool:
 def _stream_text(spot: Spot) -> str:
     """The stream as the code names it: what stands within ``torch.cuda.stream(...)``, or the whole."""
     context, span = spot
-    text = context.module.source.split("\n")[span[0] - 1].encode()
+    text = context.module.line_text(span[0]).encode()
     text_here = text[span[1] : span[3]].decode(errors="replace") if span[0] == span[2] else ""
     head, _, inner = text_here.partition("stream(")
     if inner.endswith(")") and inner[:-1].count("(") == inner[:-1].count(")"):

@@ -194,7 +194,7 @@ class ExternalInstance(Value):
 
     @property
     def extent(self) -> Extent:  # type: ignore[override]
-        return around((*(value for _, value in self.arguments),))
+        return around(value for _, value in self.arguments)
 
 
 @immutable
@@ -254,13 +254,7 @@ class Partial(Value):
 
     @property
     def extent(self) -> Extent:  # type: ignore[override]
-        return around(
-            (
-                self.function,
-                *self.arguments,
-                *(value for _, value in self.keywords),
-            )
-        )
+        return around((self.function, *self.arguments, *(value for _, value in self.keywords)))
 
 
 @immutable
@@ -277,7 +271,7 @@ class Union(Value):
 
     @property
     def extent(self) -> Extent:  # type: ignore[override]
-        return around((*self.options,))
+        return around(self.options)
 
 
 NONE = Host(const=None)
