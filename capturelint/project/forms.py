@@ -6,7 +6,10 @@ A form fits wherever the syntax may mean what is asked, and in some other places
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from capturelint.project.targets import may_be_bound, may_set_item
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -15,6 +18,8 @@ class Form:
 
     name: str
     follows: re.Pattern[str] | None = None
+    #: the same where more than what follows counts: asked of the text and of where the identifier begins and ends in it
+    fitting: Callable[[str, int, int], bool] | None = None
     dotted: bool = False
     begins: re.Pattern[str] | None = None
     #: what stands before the quote where a string with the name will do as well
@@ -29,6 +34,8 @@ class Form:
             return False
         if self.begins is not None and self.begins.fullmatch(source, source.rfind("\n", 0, start) + 1, start) is None:
             return False
+        if self.fitting is not None:
+            return self.fitting(source, start, end)
         return self.follows is None or self.follows.match(source, end) is not None
 
 
@@ -42,30 +49,28 @@ _QUOTES = ("'", '"')
 _SPACE = " \t\n\\"
 #: how far before a quoted name its call begins
 _REACH = 120
-_ASSIGNS = r"=(?!=)|[-+*/@|&^%]=|//=|\*\*=|<<=|>>="
-#: the rest of some targets: a line goes on behind a comma or an open bracket, or before a closed one
-_TARGETS = r"[,)\]](?:[\w.,*()\[\] \t]|(?<=[,(\[])\n|\n(?=[ \t]*[)\]]))*?"
-_AFTER = rf"(?:{_ASSIGNS}|:|in\b)"
-_BINDS = rf"[ \t\\\n]*(?:{_AFTER}|{_TARGETS}{_AFTER})"
-#: a key, and an assignment on the same line; what stands on several lines or behind brackets is not looked at
-_SETS_ITEM = r"[ \t]*(?:\[(?:[^\n]*?(?:[^=!<>\n]|<<|>>)=(?!=)|[^\]\n]*\n|[^\n]*\\\n)|[)\\#\n])"
-_GROWS = r"[ \t]*\.\s*(?:append|add|appendleft|extend|insert|update|setdefault|append_module)\b"
+_GROWS = re.compile(r"[ \t]*\.\s*(?:append|add|appendleft|extend|insert|update|setdefault|append_module)\b")
+
+
+def _may_change(source: str, start: int, end: int) -> bool:
+    return _GROWS.match(source, end) is not None or may_set_item(source, start, end)
+
 
 MENTIONED = Form("mentioned")
 CALLED = Form("called", re.compile(r"[ \t]*(?:[(\[)\\#\n]|$)"))
 #: ``x.name = ...``, also among other targets, and where loops and ``with`` bind it
-STORED = Form("stored", re.compile(_BINDS), dotted=True)
+STORED = Form("stored", fitting=may_be_bound, dotted=True)
 #: the same, and ``register_buffer("name", ...)``
 STORED_OR_REGISTERED = Form(
     "stored or registered",
-    re.compile(_BINDS),
+    fitting=may_be_bound,
     dotted=True,
     quoted=re.compile(r"(?:register_\w+|add_module|setattr|__setattr__)\s*\((?:[^()'\"]*,)?\s*$"),
 )
 #: ``x.name[key] = ...``
-ITEM_STORED = Form("item stored", re.compile(_SETS_ITEM))
+ITEM_STORED = Form("item stored", fitting=may_set_item)
 #: ``x.name.append(...)``, ``x.name[key] = ...``
-CHANGED = Form("changed", re.compile(rf"{_GROWS}|{_SETS_ITEM}"), dotted=True)
+CHANGED = Form("changed", fitting=_may_change, dotted=True)
 #: for keywords
 FIRST = Form("first", begins=re.compile(r"[ \t\f]*(?:async[ \t]+)?"))
 #: methods that bind attributes or entries, or put other tensors behind those of a module
