@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,7 @@ class Project:
         self.files = list(files)
         self.diagnostics: dict[str, Diagnostic] = {}
         self._by_path = {file.path: file for file in self.files}
+        self._by_text = {str(path): path for path in self._by_path}
         self._directories = _directories_of(self._by_path, root)
         self._names: dict[Path, tuple[str, bool]] = {}
         self._modules: dict[Path, Module | None] = {}
@@ -161,18 +163,17 @@ class Project:
         """The file of the module ``dotted``; ``near``'s own directory counts, as for a script."""
         key = f"{near.file.path.parent if near is not None else ''}:{dotted}"
         if key not in self._resolved:
-            relative = Path(*dotted.split(".")) if dotted else Path()
+            relative = dotted.split(".") if dotted else []
             roots = list(self.import_roots())
             if near is not None:
                 roots = [near.file.path.parent, *roots]
-            self._resolved[key] = next((file for root in roots if (file := self._file_for(root / relative))), None)
+            stems = (_below(str(root), *relative) for root in roots)
+            self._resolved[key] = next((file for stem in stems if (file := self._file_for(stem))), None)
         return self._resolved[key]
 
-    def _file_for(self, stem: Path) -> Path | None:
-        for candidate in (stem / "__init__.py", stem.with_name(stem.name + ".py") if stem.name else None):
-            if candidate is not None and candidate in self._by_path:
-                return candidate
-        return None
+    def _file_for(self, stem: str) -> Path | None:
+        """The file of a package or of a module; paths are texts here, since some thousand of them name nothing."""
+        return self._by_text.get(_below(stem, "__init__.py")) or self._by_text.get(f"{stem}.py")
 
     def resolve_import(self, imported: ImportedName, importer: Module) -> tuple[Path | None, str | None, str]:
         """Where an imported name lives: ``(file, name in it, dotted name)``.
@@ -191,13 +192,13 @@ class Project:
             directory = importer.file.path.parent
             for _ in range(imported.level - 1):
                 directory = directory.parent
-            stem = directory.joinpath(*base.split(".")) if base else directory
+            stem = _below(str(directory), *base.split(".")) if base else str(directory)
             package = importer.name.split(".")
             package = package[: len(package) - imported.level + (1 if importer.is_package else 0)]
             base = ".".join([*package, *([base] if base else [])])
             found = self._file_for(stem)
             if imported.name is not None:
-                submodule = self._file_for(stem / imported.name)
+                submodule = self._file_for(_below(stem, imported.name))
                 if found is None or (submodule is not None and not self._defines(found, imported.name)):
                     return submodule, None, f"{base}.{imported.name}"
             return found, imported.name, f"{base}.{imported.name}" if imported.name else base
@@ -278,6 +279,11 @@ class Project:
                         found.append(info)
             self._subclasses[name] = found
         return self._subclasses[name]
+
+
+def _below(directory: str, *names: str) -> str:
+    separator = os.sep
+    return separator.join((directory.rstrip(separator), *names))
 
 
 def _directories_of(paths: Iterable[Path], root: Path) -> set[Path]:
