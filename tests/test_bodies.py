@@ -11,6 +11,7 @@ from capturelint.errors import SourceError
 from capturelint.lifecycle import indirect, replacing
 from capturelint.project.forms import REBINDING, STORED_OR_REGISTERED
 from capturelint.project.module import Module, parse_module
+from capturelint.project.packed import packed
 from capturelint.project.text import Text
 from capturelint.project.uses import Uses, find_uses
 from capturelint.source.files import SourceFile
@@ -81,7 +82,7 @@ def module(tmp_path: Path) -> Module:
 
 def test_a_tree_whose_bodies_came_later_is_the_one_of_the_whole_text(module: Module) -> None:
     dumped = ast.dump(module.tree, include_attributes=True)
-    assert dumped == ast.dump(ast.parse(_SOURCE), include_attributes=True)
+    assert dumped == ast.dump(packed(ast.parse(_SOURCE)), include_attributes=True)
 
 
 def test_only_bodies_that_are_asked_for_are_parsed(module: Module) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 
 from capturelint.lifecycle.around import Surroundings
@@ -27,6 +26,6 @@ def test_a_lambda_has_no_helpers(tmp_path: Path) -> None:
     assert module is not None
     engine = Engine(project, load_ops())
     around = Surroundings(engine, Declaration("comment", module, module.tree.body[0], "invalidate"))
-    functions = {type(info.node): info for info in module.all_functions()}
-    assert not around.drops_graph(functions[ast.Lambda])
-    assert around.drops_graph(functions[ast.FunctionDef])
+    functions = {info.is_lambda: info for info in module.all_functions()}
+    assert not around.drops_graph(functions[True])
+    assert around.drops_graph(functions[False])

@@ -11,6 +11,7 @@ from capturelint.check import CheckOptions, check_paths
 from capturelint.config import Config
 from capturelint.model import Confidence
 from capturelint.project.outline import outline, without_comments
+from capturelint.project.packed import packed
 from capturelint.project.parsing import parse_body
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 def _put_together(source: str) -> ast.Module:
     outlined = outline(source)
     assert outlined is not None
-    tree = ast.parse(outlined.source)
+    tree = packed(ast.parse(outlined.source))
     found = 0
     for node in list(ast.walk(tree)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.lineno in outlined.bodies:
@@ -35,6 +36,10 @@ def _dump(tree: ast.Module) -> str:
     return ast.dump(tree, include_attributes=True)
 
 
+def _whole(source: str) -> ast.Module:
+    return packed(ast.parse(source))
+
+
 @pytest.mark.parametrize("package", ["capturelint", "tests"])
 def test_trees_of_real_files(package: str) -> None:
     files = sorted((ROOT / package).rglob("*.py"))
@@ -42,7 +47,7 @@ def test_trees_of_real_files(package: str) -> None:
     outlined = [source for source in sources if outline(source) is not None]
     assert len(outlined) > 0.95 * len(files) > 50
     for source in outlined:
-        assert _dump(_put_together(source)) == _dump(ast.parse(source))
+        assert _dump(_put_together(source)) == _dump(_whole(source))
 
 
 ODD = {
@@ -128,7 +133,7 @@ ODD = {
 
 @pytest.mark.parametrize("source", ODD.values(), ids=ODD.keys())
 def test_trees_of_odd_texts(source: str) -> None:
-    assert _dump(_put_together(source)) == _dump(ast.parse(source))
+    assert _dump(_put_together(source)) == _dump(_whole(source))
 
 
 def test_an_outline_lacks_the_bodies() -> None:

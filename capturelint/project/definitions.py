@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from capturelint.project.forms import CHANGED, STORED_OR_REGISTERED, Form
+from capturelint.project.packed import with_packed
 from capturelint.project.syntax import last_name, mutations_of, store_targets, walk_own
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _REGISTERING = frozenset(
     ("register_buffer", "register_parameter", "add_module", "register_module", "__setattr__", "setattr")
 )
-_ACTS = frozenset((ast.Call, ast.Expr, ast.Assign, ast.AugAssign, ast.Delete, ast.Subscript, ast.If))
+_ACTS = with_packed((ast.Call, ast.Expr, ast.Assign, ast.AugAssign, ast.Delete, ast.Subscript, ast.If))
 
 
 @dataclass(eq=False, repr=False, slots=True)

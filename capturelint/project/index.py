@@ -150,8 +150,7 @@ class Indexer:
 
 def _blocks(node: ast.AST) -> list[ast.AST]:
     """The statements below a statement, with the handlers and cases that hold some."""
-    held = node.__dict__
-    return [each for name in _BLOCKS for each in held.get(name, ())]
+    return [each for name in _BLOCKS for each in getattr(node, name, ())]
 
 
 _BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from capturelint.errors import SourceError
 from capturelint.project.outline import Stretch, outline
+from capturelint.project.packed import packed
 from capturelint.source.decoding import decode
 from capturelint.source.files import SourceFile
 
@@ -31,7 +32,7 @@ def parse_outline(file: SourceFile, data: bytes) -> tuple[str, ast.Module, dict[
     if outlined is not None:
         try:
             with _quiet():
-                return source, ast.parse(outlined.source), outlined.bodies
+                return source, packed(ast.parse(outlined.source)), outlined.bodies
         except (SyntaxError, RecursionError, MemoryError):
             pass  # what is wrong is said of the text itself
     return source, _parsed(source, file.display), None
@@ -41,7 +42,7 @@ def parse_body(lines: str, first: int) -> list[ast.stmt]:
     """The statements of a body that begins at line ``first``, with their places in the module. Raises SyntaxError."""
     with _quiet():
         # the lines above only count, the last of them holds what the body stands in
-        body = ast.parse("\n" * (first - 2) + "if 1:\n" + lines).body
+        body = packed(ast.parse("\n" * (first - 2) + "if 1:\n" + lines)).body
     if len(body) != 1 or not isinstance(body[0], ast.If):
         raise SyntaxError("the text of a body goes beyond it")
     return body[0].body
@@ -50,7 +51,7 @@ def parse_body(lines: str, first: int) -> list[ast.stmt]:
 def _parsed(source: str, display: str) -> ast.Module:
     try:
         with _quiet():
-            return ast.parse(source)
+            return packed(ast.parse(source))
     except SyntaxError as error:
         # what no version takes is kept from LibCST's parser, which such nesting crashes
         newer = "" if error.msg.startswith(_TOO_DEEP) else _if_newer(source)

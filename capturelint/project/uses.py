@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from capturelint.project.definitions import FunctionInfo
-from capturelint.project.syntax import CHILDLESS, children, last_name, store_targets
+from capturelint.project.syntax import ATTRIBUTES, CHILDLESS, children, last_name, store_targets
 
 _STORING = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)
 
@@ -73,11 +73,11 @@ def find_uses(
         elif isinstance(node, _STORING):
             _add_stores(uses, node, holder)
         for child in below if below is not None else children(node):
-            while child.__class__ is ast.Attribute:
+            while child.__class__ in ATTRIBUTES:
                 child = child.value
             if child.__class__ not in CHILDLESS:
                 stack.append((child, holder))
-            elif child.__class__ is ast.Global:
+            elif isinstance(child, ast.Global):
                 _add_globals(uses, (child,), holder)
     return [each for each in parts if not (isinstance(each, Uses) and each.is_empty)]
 

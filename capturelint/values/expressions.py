@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from capturelint.model import Confidence
+from capturelint.project.packed import by_class
 from capturelint.values import attributes, dunder, host_comparisons, narrowing
 from capturelint.values.change import either
 from capturelint.values.domain import (
@@ -38,9 +39,9 @@ from capturelint.values.tensor_math import arithmetic, comparison
 
 def evaluate(node: ast.expr, frame: Frame) -> Value:
     """The abstract value of an expression."""
-    handler = _HANDLERS.get(type(node))
+    handler = _HANDLERS.get(node.__class__)
     value = handler(node, frame) if handler is not None else UNKNOWN
-    if frame.context is not None and node.__class__ is not ast.Constant:
+    if frame.context is not None and not isinstance(node, ast.Constant):
         frame.context.record(node, value)
     return value
 
@@ -283,7 +284,7 @@ def _call(node: ast.Call, frame: Frame) -> Value:
 
 
 def _sequence(node: ast.List | ast.Tuple | ast.Set, frame: Frame) -> Value:
-    kind = {ast.List: "list", ast.Tuple: "tuple", ast.Set: "set"}[type(node)]
+    kind = _KINDS[node.__class__]
     items: list[Value] = []
     exact = len(node.elts) <= 64
     rest: list[Value] = []
@@ -355,7 +356,7 @@ def _comprehension(node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.Dic
     if isinstance(node, ast.DictComp):
         evaluate(node.key, inner)
         return Mapping((), evaluate(node.value, inner))
-    kind = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: "generator"}[type(node)]
+    kind = _KINDS[node.__class__]
     return Sequence(kind, None, evaluate(node.elt, inner), changing)
 
 
@@ -413,31 +414,44 @@ def _slice(node: ast.Slice, frame: Frame) -> Value:
     return Host(kind="slice", changing=reason)
 
 
-_HANDLERS: dict[type[ast.AST], Callable[[Any, Frame], Value]] = {
-    ast.Constant: _constant,
-    ast.Name: _name,
-    ast.Attribute: _attribute,
-    ast.BinOp: _binary,
-    ast.UnaryOp: _unary,
-    ast.BoolOp: _boolean,
-    ast.Compare: _compare,
-    ast.IfExp: _conditional,
-    ast.Subscript: _subscript,
-    ast.Call: _call,
-    ast.List: _sequence,
-    ast.Tuple: _sequence,
-    ast.Set: _sequence,
-    ast.Dict: _dict,
-    ast.JoinedStr: _formatted,
-    ast.ListComp: _comprehension,
-    ast.SetComp: _comprehension,
-    ast.GeneratorExp: _comprehension,
-    ast.DictComp: _comprehension,
-    ast.Lambda: _lambda,
-    ast.NamedExpr: _named,
-    ast.Await: _inner,
-    ast.Yield: _yield,
-    ast.YieldFrom: _yield_from,
-    ast.Starred: _inner,
-    ast.Slice: _slice,
-}
+#: what a display or a comprehension makes
+_KINDS: dict[type[ast.AST], str] = by_class(
+    {
+        ast.List: "list",
+        ast.Tuple: "tuple",
+        ast.Set: "set",
+        ast.ListComp: "list",
+        ast.SetComp: "set",
+        ast.GeneratorExp: "generator",
+    }
+)
+_HANDLERS: dict[type[ast.AST], Callable[[Any, Frame], Value]] = by_class(
+    {
+        ast.Constant: _constant,
+        ast.Name: _name,
+        ast.Attribute: _attribute,
+        ast.BinOp: _binary,
+        ast.UnaryOp: _unary,
+        ast.BoolOp: _boolean,
+        ast.Compare: _compare,
+        ast.IfExp: _conditional,
+        ast.Subscript: _subscript,
+        ast.Call: _call,
+        ast.List: _sequence,
+        ast.Tuple: _sequence,
+        ast.Set: _sequence,
+        ast.Dict: _dict,
+        ast.JoinedStr: _formatted,
+        ast.ListComp: _comprehension,
+        ast.SetComp: _comprehension,
+        ast.GeneratorExp: _comprehension,
+        ast.DictComp: _comprehension,
+        ast.Lambda: _lambda,
+        ast.NamedExpr: _named,
+        ast.Await: _inner,
+        ast.Yield: _yield,
+        ast.YieldFrom: _yield_from,
+        ast.Starred: _inner,
+        ast.Slice: _slice,
+    }
+)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from capturelint.project.bindings import imported_names
+from capturelint.project.packed import by_class
 from capturelint.values import assignments, memo, narrowing
 from capturelint.values.assignments import executed_scope
 from capturelint.values.domain import (
@@ -38,7 +39,7 @@ def execute(body: list[ast.stmt], frame: Frame) -> None:
         if scope.names is None or not _within_budget(statement, frame):
             break
         before = _copy(scope.names) if isinstance(statement, ast.If) and _leaves(statement) else None
-        handler = _HANDLERS.get(type(statement))
+        handler = _HANDLERS.get(statement.__class__)
         frame.following = body[index + 1 :] if before is not None else []
         if handler is not None:
             handler(statement, frame)
@@ -297,7 +298,7 @@ def _meets(subject: Value, case: ast.match_case) -> bool | None:
     return None if same and case.guard is not None else same
 
 
-_HANDLERS: dict[type[ast.stmt], Callable[[Any, Frame], None]] = {
+_PLAIN_HANDLERS: dict[type[ast.stmt], Callable[[Any, Frame], None]] = {
     ast.Expr: _expression,
     ast.Assign: assignments.assign,
     ast.AnnAssign: assignments.annotated,
@@ -325,4 +326,5 @@ _HANDLERS: dict[type[ast.stmt], Callable[[Any, Frame], None]] = {
     ast.Match: _match,
 }
 if hasattr(ast, "TryStar"):
-    _HANDLERS[ast.TryStar] = _try
+    _PLAIN_HANDLERS[ast.TryStar] = _try
+_HANDLERS = by_class(_PLAIN_HANDLERS)
