@@ -199,14 +199,16 @@ def suppressed(
     for finding in found:
         by_path.setdefault(finding.path, []).append(finding)
     result: list[Finding] = []
-    commented = _commented(project)
+    commented, others = _commented(project)
     for file in chosen:
         ours = by_path.pop(file.display, [])
-        if not ours and file.path not in commented:
+        if not ours and file.path not in commented and file.path not in others:
             continue
         module = project.module_at(file.path)
         if module is None:
             result.extend(ours)
+            continue
+        if not ours and file.path not in commented and not any(map(module.holds, _CODES)):
             continue
         comments = parse_suppressions(module.source)
         result.extend(_apply(comments, ours))
@@ -217,12 +219,16 @@ def suppressed(
     return _with_fingerprints(result, project.root)
 
 
-def _commented(project: Project) -> set[Path]:
-    """The files in which there may be comments or marks to look at; other tools' ``noqa`` name no code of ours."""
+#: how the codes of rules begin
+_CODES = tuple(f"CG{digit}" for digit in range(1, 10))
+
+
+def _commented(project: Project) -> tuple[set[Path], set[Path]]:
+    """The files in which there are comments or marks to look at, and those whose ``noqa`` may name a code of ours."""
     ours = project.search.holding_in_any_case((b"capturelint", b"capture_region"))
     coded = {file.path for file in project.search.holding((b"CG",))}
-    noqa = (file.path for file in project.search.holding_in_any_case((b"noqa",)) if file.path in coded)
-    return {*(file.path for file in ours), *noqa}
+    noqa = {file.path for file in project.search.holding_in_any_case((b"noqa",)) if file.path in coded}
+    return {file.path for file in ours}, noqa
 
 
 def _apply(comments: SuppressionSet, found: list[Finding]) -> Iterable[Finding]:

@@ -9,7 +9,7 @@ import pytest
 
 from capturelint.errors import SourceError
 from capturelint.lifecycle import indirect, replacing
-from capturelint.project.forms import REBINDING, STORED_OR_REGISTERED
+from capturelint.project.forms import DROPPING, REBINDING, STORED_OR_REGISTERED
 from capturelint.project.module import Module, parse_module
 from capturelint.project.packed import packed
 from capturelint.project.text import Text
@@ -173,3 +173,33 @@ def test_an_empty_name_is_found_nowhere(module: Module) -> None:
     assert module.calls_named("") == []
     assert next(iter(module.classes.values())).attribute_stores("") == []
     assert Text("x.y = 1").find("", STORED_OR_REGISTERED, 0) == -1
+
+
+def test_functions_that_drop_something_are_found_before_they_are_parsed(tmp_path: Path) -> None:
+    path = tmp_path / "drops.py"
+    path.write_text(_DROPS, encoding="utf-8")
+    file = SourceFile.at(path)
+    module = parse_module(file, file.read(), "drops", False, _unexpected)
+    assert [info.name for info in module.all_functions("", form=DROPPING)] == ["a", "b", "c", "d"]
+    assert not module.looked.listed
+    assert [info.name for info in module.all_functions("gräph")] == list("abcdef")
+    assert module.looked.listed
+
+
+_DROPS = """\
+def a(x):
+    x.graph = None
+def b(x):
+    x = y = (
+        None)
+def c(x):
+    del x.graph
+def d(x):
+    x \\
+        =\\
+        None
+def e(x):
+    if x == 1 or x is None: x = "None"
+def f(x):
+    x.delete(model)
+"""

@@ -10,7 +10,7 @@ import pytest
 from capturelint.check import CheckOptions, check_paths
 from capturelint.config import Config
 from capturelint.model import Confidence
-from capturelint.project.outline import outline, without_comments
+from capturelint.project.outline import outline
 from capturelint.project.packed import packed
 from capturelint.project.parsing import parse_body
 
@@ -171,20 +171,6 @@ def test_a_wrong_body_that_is_needed_is_said_and_the_rest_is_checked(tmp_path: P
     assert [(Path(each.path).name, each.line) for each in result.diagnostics] == [("other.py", 2)]
     assert "invalid syntax" in result.diagnostics[0].message
     assert [(each.rule, each.span.line) for each in result.findings] == [("CG104", 10), ("CG101", 11)]
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("# a\n\nx = 1  # b\n  # c\ny = 2\n\n", "\nx = 1  # b\ny = 2"),
-        ("x = 1 \\\n\n-1\n", "\nx = 1 \\\n\n-1"),
-        ("x = 1 \\\n# a\n-1\n", "\nx = 1 \\\n# a\n-1"),
-        ('x = "\\\n#"; y = 1\n', '\nx = "\\\n#"; y = 1'),
-        ('x = """\n# a\n\n"""\n# b\n', '\nx = """\n# a\n\n"""'),
-    ],
-)
-def test_lines_that_mean_something_are_kept(text: str, kept: str) -> None:
-    assert without_comments(text) == kept
 
 
 def test_a_body_whose_text_goes_beyond_it_is_not_taken() -> None:

@@ -58,6 +58,7 @@ import torch
 
 class Base:
     def work(self, x):
+        '''Works.'''
         return x
 
 
@@ -123,15 +124,36 @@ WITHIN: list[tuple[str, str, bool]] = [
     ("its docstring", STEPS.replace("        found = 0\n", '        """All."""\n        found = 0\n'), True),
     ("a comment between functions", STEPS.replace("class Table", "# rows\n\n\nclass Table"), True),
     ("a comment above all", "# first\n" + STEPS, True),
+    ("a comment in a function that is reached", STEPS.replace("    return x + 1", "    # one\n    return x + 1"), True),
+    ("one behind its code", STEPS.replace("return x + 1", "return x + 1  # one"), True),
+    ("one behind its header", STEPS.replace("def step(x):", "def step(x):  # one"), True),
     (
-        "a comment in a function that is reached",
-        STEPS.replace("    return x + 1", "    # one\n    return x + 1"),
+        "the documentation of another one",
+        STEPS.replace("Works.'''", "Works,\n\n        and well.'''  # so it is said"),
+        True,
+    ),
+    (
+        "documentation where there was none",
+        STEPS.replace("    return x + 1", '    """One."""\n    return x + 1'),
         False,
     ),
     ("what a reached function does", ITEM_STEPS, False),
     ("a header", STEPS.replace("def total(self)", "def total(self, start=0)"), False),
     ("a decorator", STEPS.replace("    def total", "    @property\n    def total"), False),
-    ("another function", STEPS + "\n\ndef more(x):\n    return x\n", False),
+    ("another function", STEPS + "\n\ndef more(x):\n    return x\n", True),
+    ("another one, in between", STEPS.replace("class Table", "def more(x): return x\n\n\nclass Table"), True),
+    (
+        "another one that calls itself",
+        STEPS + "\n\nasync def more(x):\n    def f():\n        pass\n    more(x)\n",
+        True,
+    ),
+    ("two of them", STEPS + "\n\ndef more(x):\n    return x\n\n\ndef other(x):\n    return x\n", False),
+    ("one that is spoken of", STEPS + "\n\ndef more(x):\n    return x\n\n\nX = more\n", False),
+    ("one that is spoken of elsewhere", STEPS + "\n\ndef nothing(x):\n    return x\n", False),
+    ("one that binds an attribute of a region's", STEPS + "\n\ndef more(x):\n    x.limit = 3\n", False),
+    ("a decorated one", STEPS + "\n\n@more\ndef more(x):\n    return x\n", False),
+    ("one that replaces another", STEPS + "\n\ndef last(x):\n    return x.cpu()\n", False),
+    ("another method", STEPS.replace("class Table:", "class Table:\n    def more(self):\n        return 1\n"), False),
     ("one less", STEPS[: STEPS.index("\n\ndef last")], False),
     ("a body that binds an attribute of a region's", STEPS.replace("found += row", "row.limit = 3"), False),
     ("a body that calls a reached function", STEPS.replace("found += row", "found += step(row)"), True),

@@ -141,7 +141,7 @@ def _replaced(life: Life, module: Module, cls: ClassInfo) -> Iterator[_Replaceme
     for function in dict.fromkeys(made.values()):
         if _constructs(function):
             continue
-        for node in walk_own(function.node if function is not None else module.tree):
+        for node in walk_own(function.node if function is not None else module.top):
             if isinstance(node, ast.Assign) and id(node.value) in made:
                 if _makes(life.engine, function, module, node.value, cls):
                     for target in node.targets:

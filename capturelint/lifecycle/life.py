@@ -110,6 +110,7 @@ class Life:
     def _imported_by(self, module: Module) -> Iterator[Module]:
         """The project's modules that a module imports names of: helpers that it hands its objects to."""
         project = self.engine.project
+        module.looked.listed = module.looked.listed or len(module.names) >= _MAX_NAMES
         for definitions in islice(module.names.values(), _MAX_NAMES):
             for definition in definitions:
                 if isinstance(definition, ImportedName):
@@ -356,7 +357,7 @@ def lives(engine: Engine, reaches: list[Reach]) -> Lives:
 
 
 def _statements(module: Module, holder: FunctionInfo | None) -> Iterator[tuple[FunctionInfo | None, ast.AST]]:
-    node = holder.node if holder is not None else module.tree
+    node = holder.node if holder is not None else module.top
     return ((holder, each) for each in walk_own(node))
 
 

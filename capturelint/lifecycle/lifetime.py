@@ -17,6 +17,7 @@ from capturelint.lifecycle.moments import Moments
 from capturelint.lifecycle.places import Place, argument
 from capturelint.model import Confidence, Related
 from capturelint.project.definitions import ClassInfo, FunctionInfo
+from capturelint.project.forms import DROPPING
 from capturelint.project.module import Module
 from capturelint.project.syntax import last_name, walk_own
 from capturelint.values.call_sites import CallSite
@@ -99,7 +100,7 @@ def _drops_in(engine: Engine, module: Module) -> list[tuple[FunctionInfo | None,
         ("drops", module),
         lambda: [
             (function, node, target)
-            for function in (None, *module.all_functions())
+            for function in (None, *module.all_functions("", form=DROPPING))
             for node in walk_own(function.node if function is not None else module.top)
             for target in _drops(node)
         ],

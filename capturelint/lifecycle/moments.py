@@ -50,7 +50,7 @@ class Moments:
         names |= {
             info.owner.name for info in self.life.surroundings.capturing if info.owner and info.name == "__init__"
         }
-        for node in walk_own(function.node if function is not None else module.tree):
+        for node in walk_own(function.node if function is not None else module.top):
             if isinstance(node, ast.Call) and (last_name(node.func) in names or "__call__" in names):
                 if id(node) in self.life.capture_calls:
                     yield node

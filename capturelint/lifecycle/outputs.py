@@ -120,7 +120,7 @@ class Outputs:
         """What the assignments that reach a name bind it to; nothing where it is not a plain local."""
         order = self.moments.order(function, module)
         found: list[tuple[ast.Assign, ast.expr]] = []
-        for node in walk_own(function.node if function is not None else module.tree):
+        for node in walk_own(function.node if function is not None else module.top):
             if any(isinstance(target, ast.Name) and target.id == name.id for target in store_targets(node)):
                 if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
                     return  # a loop's target, or unpacked: told without regard to order

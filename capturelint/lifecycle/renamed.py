@@ -188,7 +188,7 @@ def _calls_tensor_method(engine: Engine, node: ast.expr) -> bool:
 def _fed_otherwise(life: Life, place: Place, each: Binding) -> bool:
     """``static = x``, later ``x = new; static.copy_(x)``: the tensor has another name, by which it is filled."""
     name, function = dotted_name(each.target), each.function
-    root = function.node if function is not None else each.module.tree
+    root = function.node if function is not None else each.module.top
     for node in walk_own(root):
         filled: ast.expr | None = None
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in IN_PLACE:

@@ -190,7 +190,7 @@ def _reader(
     """The function that reads the state, one outside of the region first; and whether it is captured itself."""
     inside: str | None = None
     for module in _modules(engine, home, write):
-        for function in (*module.all_functions(), None):
+        for function in (*module.all_functions(write.name), None):
             if function is not None and constructs(function, set()):
                 continue
             for node in _own_nodes(module, function):
@@ -212,7 +212,7 @@ def _matters(engine: Engine, function: FunctionInfo) -> bool:
 
 
 def _own_nodes(module: Module, function: FunctionInfo | None) -> Iterator[ast.AST]:
-    return walk_own(function.node if function is not None else module.tree)
+    return walk_own(function.node if function is not None else module.top)
 
 
 def _modules(engine: Engine, home: Module, write: HostWrite) -> list[Module]:

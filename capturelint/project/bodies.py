@@ -80,7 +80,7 @@ class Bodies:
     def mentioning(self, words: Iterable[str], form: Form = MENTIONED, *, whole: bool = False) -> list[Body]:
         """Those in which one of some words occurs in a form; ``whole``: decorators and signatures count too."""
         found: set[int] = set()
-        for word in words if self.all else ():
+        for word in words:
             found.update(self._holding(word, form, whole))
             self._looked.words.add((word, form.name))
         self._looked.bodies |= found

@@ -87,8 +87,10 @@ REBINDING = Form(
         re.MULTILINE,
     ),
 )
+#: what a name or an attribute is deleted by, or set to None; parameters and keywords that are None look alike
+DROPPING = Form("dropping", anywhere=re.compile(r"=[\s\\(]*None\b|\bdel\b"))
 
 FORMS = {
     form.name: form
-    for form in (MENTIONED, CALLED, STORED, STORED_OR_REGISTERED, ITEM_STORED, CHANGED, FIRST, REBINDING)
+    for form in (MENTIONED, CALLED, STORED, STORED_OR_REGISTERED, ITEM_STORED, CHANGED, FIRST, REBINDING, DROPPING)
 }

@@ -13,13 +13,14 @@ class Looked:
 
     ``bodies``: those, by their order, that were parsed or found to hold what was asked for. ``words``: what the texts
     of bodies were asked for, each with the name of its form. ``texts``: what the whole text was asked, and its reply.
-    ``wholly``: all of the module counts.
+    ``wholly``: all of the module counts. ``listed``: all functions were gone through, whatever they hold.
     """
 
     wholly: bool = False
     bodies: set[int] = field(default_factory=set)
     words: set[tuple[str, str]] = field(default_factory=set)
     texts: dict[tuple[str, str], bool] = field(default_factory=dict)
+    listed: bool = False
 
     def add(self, other: Looked) -> None:
         """Counts what another process looked at as well."""
@@ -27,6 +28,7 @@ class Looked:
         self.bodies |= other.bodies
         self.words |= other.words
         self.texts |= other.texts
+        self.listed = self.listed or other.listed
 
 
 HOLDS, REPEATS = "holds", "repeats"

@@ -80,6 +80,7 @@ class Lookup:
     def _of(self, name: str, form: Form) -> list[Uses]:
         """What may speak of a name, in the order of a walk. Identifiers beyond ASCII may be spelled in many ways."""
         module = self._module
+        module.looked.listed = module.looked.listed or not (name and name.isascii())
         bodies = module.bodies.mentioning((name,), form) if name and name.isascii() else module.bodies.all
         return self._ranked(bodies)
 

@@ -93,6 +93,7 @@ class Module:
     @property
     def tree(self) -> ast.Module:
         """The module's whole tree, for those who walk into functions."""
+        self.looked.listed = True
         for body in self.bodies.all:
             self._loaded(body)
         return self.top
@@ -127,8 +128,10 @@ class Module:
     def all_functions(self, *words: str, form: Form = MENTIONED) -> Iterator[FunctionInfo]:
         """Every function and lambda; of those with a name only the ones whose text holds one of ``words``, if given.
 
-        They stand there in the form, of which some need no word: give an empty one.
+        They stand there in the form, of which some need no word: give an empty one. Words beyond ASCII tell nothing.
         """
+        words = words if all(word.isascii() for word in words) else ()
+        self.looked.listed = self.looked.listed or not words
         asked = self.bodies.mentioning(words, form, whole=True) if words else self.bodies.all
         functions = {body.function for body in asked}
         others = {body.function for body in self.bodies.all} - functions if words else set()

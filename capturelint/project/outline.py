@@ -13,22 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-_STRING = r"""
-    \"{3}(?:[^"\\]|\\.|"(?!""))*\"{3} | '{3}(?:[^'\\]|\\.|'(?!''))*'{3}
-    | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*'
-"""
-_LEXED = re.compile(rf"{_STRING} | \#[^\n]*", re.VERBOSE | re.DOTALL)
+from capturelint.project.strings import LEXED, STRING, long_strings
+
 #: a whole header with nothing in it that needs a closer look, which most are
 _PLAIN_HEADER = re.compile(r"""[ ]*\w+[ ]*\((?:[^()"'#\\]|\([^()"'#\\]*\))*\)[ ]*(?:->[^()"'#:\n\\]*)?:\n""")
-_IN_HEADER = re.compile(rf"{_STRING} | \#[^\n]* | [\[\](){{}}:]", re.VERBOSE | re.DOTALL)
+_IN_HEADER = re.compile(rf"{STRING} | \#[^\n]* | [\[\](){{}}:]", re.VERBOSE | re.DOTALL)
 #: how far a line is indented is counted in spaces, and one follows each ``def``
 _ODD = ("\n\t", "\f", "def\t", "def\\")
 #: what may stand behind the colon where the body begins on the next line
 _NOTHING = re.compile(r"[ ]*(?:#[^\n]*)?\n")
 _GOES_ON = "\\\n"
-_SINGLE, _DOUBLE = "'" * 3, '"' * 3
-#: a line without code, with the end of the one before, which does not go on
-_NO_CODE = re.compile(r"(?<!\\)\n[ ]*(?:#[^\n]*)?(?=\n|\Z)")
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
@@ -92,7 +86,7 @@ class _Scan:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._begins, self._ends = _long_strings(text)
+        self._begins, self._ends = long_strings(text)
 
     def definitions(self) -> Iterator[tuple[int, int, int]]:
         """Each ``def``: where its line begins, how far this is indented, and where the word ends."""
@@ -161,62 +155,12 @@ class _Scan:
         if self.text.find("#", start, end) < 0:
             return None
         start = self._in_string(start) or start
-        return next((each.start() for each in _LEXED.finditer(self.text, start, end) if each[0][0] == "#"), None)
+        return next((each.start() for each in LEXED.finditer(self.text, start, end) if each[0][0] == "#"), None)
 
     def placeholder(self, line: int, end: int, indent: int) -> str:
         """Stands for a body, and ends where its code does: spans of what is around it are as they were."""
         code = self.text[line : self._comment(line, end) or end].rstrip(" ")
         return " " * (indent + 1) + "_" * max(len(code.encode()) - indent - 1, 1)
-
-
-def _long_strings(text: str) -> tuple[list[int], list[int]]:
-    """Where the strings in triple quotes begin and end."""
-    found = _plain_long_strings(text)
-    if found is not None:
-        return found
-    begins, ends = [], []
-    for match in _LEXED.finditer(text):
-        start = match.start()
-        if text[start] != "#" and text.startswith(text[start] * 3, start):
-            begins.append(start)
-            ends.append(match.end())
-    return begins, ends
-
-
-def _plain_long_strings(text: str) -> tuple[list[int], list[int]] | None:
-    """The same in a fraction of the time where nothing around them can be mistaken for a quote, otherwise None."""
-    begins: list[int] = []
-    ends: list[int] = []
-    if _SINGLE in text:
-        return None
-    at = text.find(_DOUBLE)
-    while at >= 0:
-        line = text.rfind("\n", 0, at) + 1
-        before = text[line:at]
-        end = text.find(_DOUBLE, at + 3)
-        if end < 0 or text[end - 1] == "\\" or "#" in before or "'" in before or '"' in before:
-            return None
-        if text[line - 2 : line] == _GOES_ON:
-            return None  # a string of the line before may go on here
-        begins.append(at)
-        ends.append(end + 3)
-        at = text.find(_DOUBLE, end + 3)
-    return begins, ends
-
-
-def without_comments(source: str) -> str:
-    """A text without its empty lines and those that hold a comment alone."""
-    text = f"\n{source}"
-    begins, ends = _long_strings(text)
-    parts: list[str] = []
-    done = 0
-    for match in _NO_CODE.finditer(text):
-        place = bisect_left(begins, match.start()) - 1
-        if place < 0 or match.start() >= ends[place]:
-            parts.append(text[done : match.start()])
-            done = match.end()
-    parts.append(text[done:])
-    return "".join(parts)
 
 
 @cache

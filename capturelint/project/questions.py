@@ -25,11 +25,25 @@ CLASS_WORD = b"class"
 _BOUND = re.compile(rb"\s*(?:[,:)\]\[]|=(?!=)|[-+*/@|&^%]=|//=|\*\*=|<<=|>>=)")
 #: what a word goes on with
 _INSIDE = frozenset(bytes((each,)) for each in range(128) if chr(each).isalnum() or each == 95)
+#: each byte that no ASCII identifier holds becomes a space: splitting then takes a third of a regex's time
+_SPACED = bytes(each if chr(each).isascii() and (chr(each).isalnum() or each == 95) else 32 for each in range(256))
+#: questions that a file without the word that they are about has nothing to reply to
+_ABOUT_A_WORD = (WORD, TEXT, STORE)
 
 
 def reply(question: Question, data: bytes) -> Reply:
     """What a file with these bytes replies."""
     return _REPLIES[question[0]](data, *question[1:])
+
+
+def replies_nothing(question: Question, words: set[bytes]) -> bool:
+    """Whether a file with these words replies nothing for sure, which takes a fraction of the time to tell."""
+    return question[0] in _ABOUT_A_WORD and question[1].isascii() and question[1].encode() not in words
+
+
+def words_of(data: bytes) -> set[bytes]:
+    """The identifiers, numbers and keywords in a file's bytes."""
+    return set(data.translate(_SPACED).split())
 
 
 def mentions_word(data: bytes, name: str) -> bool:

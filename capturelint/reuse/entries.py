@@ -22,9 +22,18 @@ from capturelint.cache.store import Store
 from capturelint.errors import SourceError
 from capturelint.model import CheckResult
 from capturelint.project.parsing import parse_source
-from capturelint.project.questions import SOME, STORE, Question, Reply, reply
+from capturelint.project.questions import (
+    SOME,
+    STORE,
+    Question,
+    Reply,
+    mentions_word,
+    replies_nothing,
+    reply,
+    words_of,
+)
 from capturelint.project.search import MOST_STORING
-from capturelint.reuse.pieces import Layout, Pieces, moved, moved_line, pieces_of
+from capturelint.reuse.pieces import Lines, Pieces, moved, pieces_of
 from capturelint.reuse.places import files_of_findings, lines_of_regions, with_lines_moved
 from capturelint.source.decoding import decode
 
@@ -35,7 +44,7 @@ if TYPE_CHECKING:
     from capturelint.source.files import SourceFile
 
 #: counts up when the entries' form changes
-_FORM = "2"
+_FORM = "3"
 #: options that change nothing about what is found: contents count as those of files do, and a baseline comes later;
 #: paths count, however they are written
 _WITHOUT_SAY = frozenset(("jobs", "contents", "baseline", "explains", "cache", "paths"))
@@ -86,11 +95,11 @@ class Reuse:
             return None
         try:
             rests = _rests(entry)
-            layouts = self._layouts(rests)
+            lines = self._lines(rests)
         except (KeyError, TypeError, ValueError, IndexError):
             return None
-        result = _result(entry) if layouts is not None else None
-        return self._moved(result, rests, layouts) if result is not None and layouts else result
+        result = _result(entry) if lines is not None else None
+        return self._moved(result, lines) if result is not None and lines else result
 
     def keep(self, result: CheckResult) -> None:
         """Keeps what was found, with what it rests on."""
@@ -137,24 +146,30 @@ class Reuse:
         source = self._source(file)
         return pieces_of(source, looked, lines.get(file.display, ())) if source is not None else None
 
-    def _layouts(self, rests: _Rests) -> dict[int, Layout] | None:
-        """Where functions are now in files of which no piece that counts was edited; None if anything was that does."""
-        found: dict[int, Layout] = {}
+    def _lines(self, rests: _Rests) -> dict[int, Lines] | None:
+        """Where lines are now in files of which no piece that counts was edited; None if anything was that does."""
+        found: dict[int, Lines] = {}
         for place, (old, new) in enumerate(zip(rests.contents, self._contents, strict=True)):
             if old == new:
                 continue
             if _UNREADABLE in (old, new) or place in rests.wholly or not self._as_before(place, rests):
                 return None
             if place in rests.partly:
-                layout = self._layout(place, rests.partly[place])
-                if layout is None:
+                lines = self._lines_of(place, rests.partly[place])
+                if lines is None:
                     return None
-                found[place] = layout
+                found[place] = lines
         return found
 
-    def _layout(self, place: int, pieces: Pieces) -> Layout | None:
-        source = self._source(self._project.files[place])
-        return moved(pieces, source) if source is not None else None
+    def _lines_of(self, place: int, pieces: Pieces) -> Lines | None:
+        file = self._project.files[place]
+        source = self._source(file)
+        return moved(pieces, source, lambda name: self._mentions(name, file)) if source is not None else None
+
+    def _mentions(self, name: str, but: SourceFile) -> bool:
+        """Whether an identifier stands in another file than one."""
+        project = self._project
+        return any(mentions_word(project.bytes_of(file), name) for file in project.files if file is not but)
 
     def _source(self, file: SourceFile) -> str | None:
         try:
@@ -162,22 +177,23 @@ class Reuse:
         except SourceError:
             return None
 
-    def _moved(self, result: CheckResult, rests: _Rests, layouts: dict[int, Layout]) -> CheckResult:
-        files = self._project.files
-        known = {files[place].display: (rests.partly[place].layout, layout) for place, layout in layouts.items()}
+    def _moved(self, result: CheckResult, lines: dict[int, Lines]) -> CheckResult:
+        known = {self._project.files[place].display: moved_to for place, moved_to in lines.items()}
 
         def move(path: str, line: int) -> int:
-            return moved_line(line, *known[path]) if path in known else line
+            return known[path][line] if path in known else line
 
         return with_lines_moved(result, move)
 
     def _as_before(self, place: int, rests: _Rests) -> bool:
         file = self._project.files[place]
         data = self._project.bytes_of(file)
+        words = words_of(data)
         for question, said_by in rests.replies:
             if _was_not_asked(question, said_by, place):
                 continue
-            if (reply(question, data) or None) != said_by.get(place):
+            now = None if replies_nothing(question, words) else reply(question, data) or None
+            if now != said_by.get(place):
                 return False
         # what is said of a file that cannot be parsed depends on where and why
         return place not in rests.syntax or (rests.syntax[place] and _parses(file, data))

@@ -1,141 +1,97 @@
 """What a result rests on within a file of which not all was looked at, and whether an edited file still has it.
 
 A file's pieces are the bodies of its functions and what stands outside of them. An edit leaves a result as it was when
-the pieces that were looked at are the same, and the edited ones still hold nothing of what all of them were asked for.
+the code of the pieces that were looked at is the same, and the edited ones still hold nothing of what all of them were
+asked for. Comments, empty lines and documentation are no code.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from capturelint.project.forms import FORMS
 from capturelint.project.looked import Looked, text_reply
-from capturelint.project.outline import Stretch, outline, without_comments
 from capturelint.project.text import Text
+from capturelint.reuse.added import added_functions
+from capturelint.reuse.cut import Cut, cut, short
 
-#: the lines of a body: its function's header, its first and its last one
-Layout = list[tuple[int, int, int]]
+#: where each line that a result names is now
+Lines = dict[int, int]
+#: whether an identifier stands in another file
+Elsewhere = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
     """``counts``: the digest of all that was looked at. ``others``: those of the other bodies, empty for the rest.
 
-    Comments and empty lines count where the result names lines: outside of functions (``exactly``), and within some, of
-    which ``layout`` says where they were.
+    ``words`` and ``texts``: what was asked of the text. ``named``: each line that the result names, with its piece and
+    which of its lines of code it is. ``listed``: all functions were asked for, whatever they hold.
     """
 
     counts: str
     others: list[str]
     words: dict[str, list[str]]
     texts: list[tuple[str, str, bool]]
-    exactly: bool
-    layout: Layout
+    named: list[tuple[int, int, int]]
+    listed: bool
 
     def as_plain(self) -> list[Any]:
-        return [self.counts, self.others, self.words, self.texts, self.exactly, self.layout]
+        return [self.counts, self.others, self.words, self.texts, self.named, self.listed]
 
 
 def pieces_of(source: str, looked: Looked, lines: Collection[int]) -> Pieces | None:
     """The pieces of a file of which a result names ``lines``; None where it counts as a whole."""
-    stretches = _stretches(source)
-    if looked.wholly or stretches is None:
+    whole = cut(source) if not looked.wholly else None
+    if whole is None:
         return None
-    layout = [(head, lines_of.first, lines_of.last) for head, lines_of in stretches]
-    where = [_where(layout, line) for line in lines]
-    if any(kind == _BODY and place not in looked.bodies for kind, place in where):
-        return None
-    exactly = any(kind == _OUTSIDE for kind, _ in where)
-    others = [
-        "" if place in looked.bodies else _short(source[body.begin : body.end])
-        for place, (_, body) in enumerate(stretches)
-    ]
+    named: list[tuple[int, int, int]] = []
+    for line in sorted(lines):
+        where = whole.where(line)
+        if where is None or (where[0] % 2 and where[0] // 2 not in looked.bodies):
+            return None
+        named.append((line, *where))
+    others = ["" if place in looked.bodies else short(whole.text_of(place)) for place, _ in enumerate(whole.bodies)]
     words: dict[str, list[str]] = {}
     for word, form in sorted(looked.words):
         words.setdefault(form, []).append(word)
     texts = sorted((kind, text, said) for (kind, text), said in looked.texts.items())
-    named = layout if lines else []
-    counts = _counts(source, stretches, looked.bodies, exactly, bool(named))
-    return Pieces(counts, others, words, texts, exactly, named)
+    return Pieces(whole.digest(looked.bodies), others, words, texts, named, looked.listed)
 
 
-def moved(pieces: Pieces, source: str) -> Layout | None:
-    """Where the bodies of an edited file are, if it has all that was looked at and nothing else that was asked for."""
-    stretches = _stretches(source)
-    if stretches is None or len(stretches) != len(pieces.others):
+def moved(pieces: Pieces, source: str, elsewhere: Elsewhere) -> Lines | None:
+    """Where lines of an edited file are, if it has all that was looked at and nothing else that was asked for."""
+    whole = cut(source)
+    if whole is None or any(text_reply(kind, source, text) != said for kind, text, said in pieces.texts):
         return None
-    bodies = {place for place, other in enumerate(pieces.others) if not other}
-    if _counts(source, stretches, bodies, pieces.exactly, bool(pieces.layout)) != pieces.counts:
-        return None
-    if any(text_reply(kind, source, text) != said for kind, text, said in pieces.texts):
-        return None
+    looked = {place for place, other in enumerate(pieces.others) if not other}
+
+    def is_same(rest: Cut) -> bool:
+        return len(rest.bodies) == len(pieces.others) and rest.digest(looked) == pieces.counts
+
     text = Text(source)
-    for (_, body), other in zip(stretches, pieces.others, strict=True):
-        if other and _short(source[body.begin : body.end]) != other and _holds_any(text, body, pieces.words):
+    same = whole
+    if not is_same(whole):
+        added = added_functions(whole, len(whole.bodies) - len(pieces.others), is_same) if not pieces.listed else None
+        if added is None or elsewhere(added.name) or _holds_any(text, [(added.begin, added.end)], pieces.words):
             return None
-    return [(head, body.first, body.last) for head, body in stretches]
+        same = added.rest
+    edited = [
+        (body.begin, body.end)
+        for place, (body, other) in enumerate(zip(same.bodies, pieces.others, strict=True))
+        if other and short(same.text_of(place)) != other
+    ]
+    if _holds_any(text, edited, pieces.words):
+        return None
+    return {line: same.line_at(piece, ordinal) for line, piece, ordinal in pieces.named}
 
 
-def moved_line(line: int, old: Layout, new: Layout) -> int:
-    """Where a line that a result names is now."""
-    kind, place = _where(old, line)
-    if kind == _HEADER:
-        return new[place][0]
-    if kind == _BODY:
-        return line + new[place][1] - old[place][1]
-    return line + new[place][2] - old[place][2] if place >= 0 else line
-
-
-_HEADER, _BODY, _OUTSIDE = range(3)
-
-
-def _where(layout: Layout, line: int) -> tuple[int, int]:
-    """Whether a line is the first of a header, in a body, or elsewhere; of which one, or behind which one."""
-    before = -1
-    for place, (head, first, last) in enumerate(layout):
-        if line == head:
-            return _HEADER, place
-        if first <= line <= last:
-            return _BODY, place
-        if last < line:
-            before = place
-    return _OUTSIDE, before
-
-
-def _stretches(source: str) -> list[tuple[int, Stretch]] | None:
-    outlined = outline(source)
-    return list(outlined.bodies.items()) if outlined is not None else None
-
-
-def _counts(
-    source: str, stretches: Sequence[tuple[int, Stretch]], bodies: Collection[int], exactly: bool, named: bool
-) -> str:
-    outside: list[str] = []
-    looked: list[str] = []
-    done = 0
-    for place, (_, body) in enumerate(stretches):
-        outside += (source[done : body.begin], _BETWEEN)
-        if place in bodies:
-            text = source[body.begin : body.end]
-            looked.append(text if named else without_comments(text))
-        done = body.end
-    outside.append(source[done:])
-    around = "".join(outside)
-    return _short(_BETWEEN.join([around if exactly else without_comments(around), *looked]), 16)
-
-
-#: stands in no source
-_BETWEEN = "\0"
-
-
-def _short(text: str, size: int = 6) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).hexdigest()
-
-
-def _holds_any(text: Text, body: Stretch, words: dict[str, list[str]]) -> bool:
+def _holds_any(text: Text, places: Iterable[tuple[int, int]], words: dict[str, list[str]]) -> bool:
     return any(
-        text.find(word, FORMS[form], body.begin, body.end) >= 0 for form, asked in words.items() for word in asked
+        text.find(word, FORMS[form], begin, end) >= 0
+        for begin, end in places
+        for form, asked in words.items()
+        for word in asked
     )

@@ -85,7 +85,7 @@ def _namespace(module: Module, call: ast.Call) -> str | None:
     """The namespace of the ``Library`` that a registration goes to, where the module makes it by name."""
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     names = {each.id for each in (owner, *call.args[:1]) if isinstance(each, ast.Name)}
-    for statement in module.tree.body:
+    for statement in module.top.body:
         value = statement.value if isinstance(statement, ast.Assign) else None
         if isinstance(value, ast.Call) and last_name(value.func) == "Library" and value.args:
             made = {each.id for each in statement.targets if isinstance(each, ast.Name)}  # type: ignore[attr-defined]

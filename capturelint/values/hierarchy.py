@@ -134,7 +134,7 @@ def _assigned_outside(cls: ClassInfo, name: str) -> bool:
 
 def _loop_or_name(cls: ClassInfo, receiver: ast.Name, statement: ast.AST) -> set[str]:
     """The classes that a name at a module's top stands for: itself, or what a loop around the statement goes over."""
-    for node in cls.module.tree.body:
+    for node in cls.module.top.body:
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id == receiver.id:
             if contains(node, statement):
                 return {each.id for each in ast.walk(node.iter) if isinstance(each, ast.Name)}

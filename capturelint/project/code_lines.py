@@ -1,0 +1,109 @@
+"""The lines of a text that hold code, without comments and documentation: what else stands there changes no result."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from capturelint.project.strings import LEXED, long_strings
+
+#: what may stand on the lines of documentation before and behind it
+_BEFORE = re.compile(r"[ ]*[rRuU]?")
+_BEHIND = re.compile(r"[ ]*(?:#.*)?")
+#: the line above documentation, where that says so: the header of a function or class, or its end
+_HEADER = re.compile(r"[ ]*(?:(?:async +)?def|class) .*:|[ ]*\)[ ]*->.*:")
+_NOTHING = '""'
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLines:
+    """``numbers`` of the lines, ascending, and their ``texts``."""
+
+    numbers: list[int]
+    texts: list[str]
+
+    def ordinal(self, line: int) -> int | None:
+        """Which one of them a line is."""
+        place = bisect_right(self.numbers, line) - 1
+        return place if place >= 0 and self.numbers[place] == line else None
+
+
+def code_lines(source: str, begins: Sequence[int] = ()) -> CodeLines:
+    """The lines of a text without tabs that hold code. ``begins``: those that bodies of functions begin at, ascending.
+
+    Trailing comments are cut off, and of documentation there is one empty string on the line where it begins.
+    """
+    lines = source.split("\n")
+    within = _strings_by_line(source, lines)
+    found = CodeLines([], [])
+    last, goes_on, at = 0, False, 0
+    while at < len(lines):
+        line, string = lines[at], within.get(at)
+        if string is None:
+            text = line if goes_on else _without_comment(line)
+            if text or goes_on:
+                found.numbers.append(at + 1)
+                found.texts.append(text)
+                last = at + 1
+            goes_on = line.endswith("\\") and (goes_on or text.endswith("\\"))
+            at += 1
+            continue
+        end = string.last
+        documents = not goes_on and string.alone and _is_documented(found, at + 1, last, begins)
+        for each in range(at, at + 1 if documents else end + 1):
+            found.numbers.append(each + 1)
+            found.texts.append(_NOTHING if documents else lines[each])
+        last = end + 1
+        goes_on = not documents and lines[end].endswith("\\")
+        at = end + 1
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _OnLines:
+    """The long strings that begin on a line, or on one on which such a one ends; ``alone``: just one."""
+
+    last: int
+    alone: bool
+
+
+def _strings_by_line(source: str, lines: Sequence[str]) -> dict[int, _OnLines]:
+    begins, ends = long_strings(f"\n{source}\n")
+    found: dict[int, _OnLines] = {}
+    line, done, first = 0, 0, -1
+    for begin, end in zip(begins, ends, strict=True):
+        begin, end = begin - 1, end - 1
+        line += source.count("\n", done, begin)
+        last = line + source.count("\n", begin, end)
+        start = source.rfind("\n", 0, begin) + 1
+        stop = source.find("\n", end)
+        alone = (
+            _BEFORE.fullmatch(source, start, begin) is not None
+            and _BEHIND.fullmatch(source, end, stop if stop >= 0 else len(source)) is not None
+        )
+        if first >= 0 and line <= found[first].last:
+            found[first] = _OnLines(last, alone=False)
+        else:
+            first = line
+            found[first] = _OnLines(last, alone)
+        line, done = last, end
+    return found
+
+
+def _without_comment(line: str) -> str:
+    if "#" in line:
+        comment = next((each.start() for each in LEXED.finditer(line) if each[0][0] == "#"), len(line))
+        line = line[:comment]
+    return line.rstrip(" ")
+
+
+def _is_documented(found: CodeLines, line: int, last: int, begins: Sequence[int]) -> bool:
+    """Whether what begins at ``line``, with code last on ``last``, is the first statement of a module or definition."""
+    if not found.numbers:
+        return True
+    place = bisect_right(begins, line) - 1
+    if place >= 0 and last < begins[place]:
+        return True
+    return _HEADER.fullmatch(found.texts[-1]) is not None
