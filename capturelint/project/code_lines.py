@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from capturelint.project.strings import LEXED, long_strings
 
@@ -15,6 +16,7 @@ _BEHIND = re.compile(r"[ ]*(?:#.*)?")
 #: the line above documentation, where that says so: the header of a function or class, or its end
 _HEADER = re.compile(r"[ ]*(?:(?:async +)?def|class) .*:|[ ]*\)[ ]*->.*:")
 _NOTHING = '""'
+_NO_LINES: Mapping[int, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,31 +32,36 @@ class CodeLines:
         return place if place >= 0 and self.numbers[place] == line else None
 
 
-def code_lines(source: str, begins: Sequence[int] = ()) -> CodeLines:
+def code_lines(source: str, begins: Sequence[int] = (), but: Mapping[int, int] = _NO_LINES) -> CodeLines:
     """The lines of a text without tabs that hold code. ``begins``: those that bodies of functions begin at, ascending.
 
-    Trailing comments are cut off, and of documentation there is one empty string on the line where it begins.
+    Trailing comments are cut off, and of documentation there is one empty string on the line where it begins. ``but``:
+    lines that are left out, whole statements, each first one with the last that follows it.
     """
     lines = source.split("\n")
     within = _strings_by_line(source, lines)
     found = CodeLines([], [])
+    numbers, texts = found.numbers, found.texts
     last, goes_on, at = 0, False, 0
     while at < len(lines):
+        if at + 1 in but:
+            at, goes_on = but[at + 1], False
+            continue
         line, string = lines[at], within.get(at)
         if string is None:
-            text = line if goes_on else _without_comment(line)
-            if text or goes_on:
-                found.numbers.append(at + 1)
-                found.texts.append(text)
-                last = at + 1
-            goes_on = line.endswith("\\") and (goes_on or text.endswith("\\"))
             at += 1
+            text = line if goes_on else _without_comment(line) if "#" in line else line.rstrip(" ")
+            if text or goes_on:
+                numbers.append(at)
+                texts.append(text)
+                last = at
+            goes_on = text[-1:] == "\\"
             continue
         end = string.last
         documents = not goes_on and string.alone and _is_documented(found, at + 1, last, begins)
         for each in range(at, at + 1 if documents else end + 1):
-            found.numbers.append(each + 1)
-            found.texts.append(_NOTHING if documents else lines[each])
+            numbers.append(each + 1)
+            texts.append(_NOTHING if documents else lines[each])
         last = end + 1
         goes_on = not documents and lines[end].endswith("\\")
         at = end + 1
@@ -93,10 +100,8 @@ def _strings_by_line(source: str, lines: Sequence[str]) -> dict[int, _OnLines]:
 
 
 def _without_comment(line: str) -> str:
-    if "#" in line:
-        comment = next((each.start() for each in LEXED.finditer(line) if each[0][0] == "#"), len(line))
-        line = line[:comment]
-    return line.rstrip(" ")
+    comment = next((each.start() for each in LEXED.finditer(line) if each[0][0] == "#"), len(line))
+    return line[:comment].rstrip(" ")
 
 
 def _is_documented(found: CodeLines, line: int, last: int, begins: Sequence[int]) -> bool:

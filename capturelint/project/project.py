@@ -13,6 +13,7 @@ from capturelint.project.bindings import ImportedName
 from capturelint.project.definitions import ClassInfo
 from capturelint.project.looked import Looked
 from capturelint.project.module import Module, parse_module
+from capturelint.project.outline import Stretch
 from capturelint.project.parsing import parse_source
 from capturelint.project.questions import Question, Reply
 from capturelint.project.search import NameSearch
@@ -92,6 +93,11 @@ class Project:
 
     def _not_parsed(self) -> Iterable[Path]:
         return (path for path, module in self._modules.items() if module is None)
+
+    def bodies_in(self, path: Path) -> list[Stretch] | None:
+        """The bodies in a file, in the order of its text, if it was parsed in this process."""
+        module = self._modules.get(path)
+        return [each.lines for each in module.bodies.all] if module is not None else None
 
     def looked(self) -> dict[Path, Looked]:
         """What was looked at within each module of which not all counts."""

@@ -57,12 +57,21 @@ class Cut:
 
 def cut(source: str) -> Cut | None:
     """The pieces of a text; None where it has no outline."""
-    outlined = outline(source)
-    if outlined is None:
-        return None
-    bodies = list(outlined.bodies.values())
-    lines = code_lines(source, [each.first for each in bodies])
+    bodies = bodies_of(source)
+    return cut_at(source, bodies) if bodies is not None else None
+
+
+def cut_at(source: str, bodies: Sequence[Stretch], looked: Collection[int] | None = None) -> Cut:
+    """The pieces of a text with these bodies, of which those that were looked at have lines, or all."""
+    but = {each.first: each.last for place, each in enumerate(bodies) if looked is not None and place not in looked}
+    lines = code_lines(source, [each.first for each in bodies], but)
     return Cut(source, bodies, lines, _pieces(bodies, lines))
+
+
+def bodies_of(source: str) -> list[Stretch] | None:
+    """The bodies of a text; None where it has no outline."""
+    outlined = outline(source)
+    return list(outlined.bodies.values()) if outlined is not None else None
 
 
 def _pieces(bodies: Iterable[Stretch], lines: CodeLines) -> list[range]:

@@ -144,7 +144,9 @@ class Reuse:
         if file.display in spoken_of or file.path.name in spoken_of or file.path.suffix not in _PLAIN:
             return None
         source = self._source(file)
-        return pieces_of(source, looked, lines.get(file.display, ())) if source is not None else None
+        if source is None:
+            return None
+        return pieces_of(source, looked, lines.get(file.display, ()), self._project.bodies_in(file.path))
 
     def _lines(self, rests: _Rests) -> dict[int, Lines] | None:
         """Where lines are now in files of which no piece that counts was edited; None if anything was that does."""

@@ -7,15 +7,16 @@ asked for. Comments, empty lines and documentation are no code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from capturelint.project.forms import FORMS
 from capturelint.project.looked import Looked, text_reply
+from capturelint.project.outline import Stretch
 from capturelint.project.text import Text
 from capturelint.reuse.added import added_functions
-from capturelint.reuse.cut import Cut, cut, short
+from capturelint.reuse.cut import Cut, bodies_of, cut, cut_at, short
 
 #: where each line that a result names is now
 Lines = dict[int, int]
@@ -42,11 +43,19 @@ class Pieces:
         return [self.counts, self.others, self.words, self.texts, self.named, self.listed]
 
 
-def pieces_of(source: str, looked: Looked, lines: Collection[int]) -> Pieces | None:
-    """The pieces of a file of which a result names ``lines``; None where it counts as a whole."""
-    whole = cut(source) if not looked.wholly else None
-    if whole is None:
+def pieces_of(
+    source: str, looked: Looked, lines: Collection[int], bodies: Sequence[Stretch] | None = None
+) -> Pieces | None:
+    """The pieces of a file of which a result names ``lines``; None where it counts as a whole.
+
+    ``bodies``: the file's, where they are known.
+    """
+    if looked.wholly:
         return None
+    bodies = bodies if bodies is not None else bodies_of(source)
+    if bodies is None:
+        return None
+    whole = cut_at(source, bodies, looked.bodies)
     named: list[tuple[int, int, int]] = []
     for line in sorted(lines):
         where = whole.where(line)
