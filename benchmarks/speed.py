@@ -11,6 +11,7 @@ printed are medians, the peak memory of the largest process, and the ratio to ``
   warm      the whole tree, nothing changed since
   leaf      the whole tree, after a statement was added to a function of a file that no region reaches
   remark    the whole tree, after a comment was added to the file that most regions reach (the hub)
+  added     the whole tree, after a function was added to the hub
   beside    the whole tree, after a statement was added to a function of the hub that nothing looked at
   hub       the whole tree, after a statement was added to a function of the hub that regions reach
   one file  that file alone, as pre-commit hands it over, without a cache
@@ -64,6 +65,11 @@ class Tree:
         self.edits += 1
         with file.open("a", encoding="utf-8") as opened:
             opened.write(f"\n# edited {self.edits} times\n")
+
+    def add_function(self, file: Path) -> None:
+        self.edits += 1
+        with file.open("a", encoding="utf-8") as opened:
+            opened.write(f"\n\ndef added_by_an_edit_{self.edits}():\n    return {self.edits}\n")
 
     def add_statement(self, file: Path, name: str) -> None:
         """Puts a statement before the first one of a function, which ``name`` names within the file."""
@@ -162,6 +168,7 @@ def time_rounds(tree: Tree, rounds: int, ruff: str, cache: Path, jobs: int | Non
             lambda: tree.add_statement(tree.leaf, next(iter(functions_of(tree.leaf.read_text(encoding="utf-8")))))
         ),
         "remark": lambda: after(lambda: tree.remark(tree.hub)),
+        "added": lambda: after(lambda: tree.add_function(tree.hub)),
         "beside": lambda: after(lambda: tree.add_statement(tree.hub, tree.beside)),
         "one file": lambda: check(tree, "--no-cache", hub, jobs=jobs),
         "again": lambda: check(tree, *kept, hub, jobs=jobs),

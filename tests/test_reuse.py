@@ -147,7 +147,12 @@ WITHIN: list[tuple[str, str, bool]] = [
         STEPS + "\n\nasync def more(x):\n    def f():\n        pass\n    more(x)\n",
         True,
     ),
-    ("two of them", STEPS + "\n\ndef more(x):\n    return x\n\n\ndef other(x):\n    return x\n", False),
+    (
+        "two of them, one of which calls the other",
+        STEPS.replace("class Table", "def more(x):\n    return x\n\n\nclass Table") + "\n\ndef other(x): more(x)\n",
+        True,
+    ),
+    ("two of the same name", STEPS + "\n\ndef more(x):\n    return x\n\n\ndef more(x):\n    return x\n", True),
     ("one that is spoken of", STEPS + "\n\ndef more(x):\n    return x\n\n\nX = more\n", False),
     ("one that is spoken of elsewhere", STEPS + "\n\ndef nothing(x):\n    return x\n", False),
     ("one that binds an attribute of a region's", STEPS + "\n\ndef more(x):\n    x.limit = 3\n", False),

@@ -17,6 +17,7 @@ from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.model import Confidence, Related
 from capturelint.project.definitions import FunctionInfo
+from capturelint.project.forms import FIRST
 from capturelint.project.module import Module
 from capturelint.project.syntax import dotted_name, last_name, store_targets, walk_own
 
@@ -48,7 +49,7 @@ def find(life: Life, moments: Moments) -> Iterator[Around]:
     if not life.declaration.compiled:
         return
     for function, module, call in _calls(life):
-        root = function.node if function is not None else module.tree
+        root = function.node if function is not None else module.top
         if any(module.holds(word) for word in _DEALT_WITH):
             continue
         for loop in loops_around(root, call):
@@ -62,8 +63,8 @@ def _calls(life: Life) -> Iterator[tuple[FunctionInfo | None, Module, ast.Call]]
     """Calls of the compiled function, also by names that it was passed on by."""
     known = {id(replay.call) for replay in life.replays if replay.depth == 0}
     for module in life.modules_around:
-        for function in (None, *module.all_functions()):
-            root = function.node if function is not None else module.tree
+        for function in (None, *module.all_functions("for", "while", form=FIRST)):
+            root = function.node if function is not None else module.top
             loops = [node for node in walk_own(root) if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
             seen: set[int] = set()
             for loop in loops:

@@ -1,9 +1,9 @@
-"""A function that was added to a file, and that nothing can speak of: its name stands nowhere else."""
+"""Functions that were added to a file, and that nothing can speak of: their names stand nowhere else."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from capturelint.reuse.cut import Cut
@@ -13,31 +13,38 @@ _FUNCTION = re.compile(r"(?:async +)?def +([A-Za-z]\w*) *\(")
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """``rest``: the file without it, which stands from ``begin`` to ``end``."""
+    """``rest``: the file without them. ``places``: where each begins and ends in its text."""
 
-    name: str
-    begin: int
-    end: int
+    names: list[str]
+    places: list[tuple[int, int]]
     rest: Cut
 
+    def is_spoken_of(self, elsewhere: Callable[[str], bool]) -> bool:
+        """Whether one's name stands outside of them, in the file or ``elsewhere``."""
+        done, around = 0, []
+        for begin, end in self.places:
+            around.append(self.rest.source[done:begin])
+            done = end
+        around.append(self.rest.source[done:])
+        text = "\n".join(around)
+        return any(re.search(rf"\b{name}\b", text) is not None or elsewhere(name) for name in self.names)
 
-def added_functions(whole: Cut, bodies: int, is_same: Callable[[Cut], bool]) -> Added | None:
-    """The function with ``bodies`` bodies in it without which a file is the same, if there is one.
 
-    It stands at the top of the module, undecorated, and its name occurs in it alone.
-    """
-    if bodies not in (0, 1):  # the body of a function, or one on the line of its header
+def functions_at_top(whole: Cut) -> list[str]:
+    """The names of a module's functions, whether decorated or not."""
+    return [match[1] for text in whole.lines.texts if (match := _FUNCTION.match(text))]
+
+
+def added(whole: Cut, known: Collection[str]) -> Added | None:
+    """The functions at the top of a module that are not known, undecorated ones; None where there are none."""
+    found = [(name, lines) for name, lines in _functions(whole) if name not in known]
+    if not found:
         return None
-    for name, lines in _functions(whole):
-        rest = whole.without(lines)
-        if len(whole.bodies) - len(rest.bodies) != bodies or not is_same(rest):
-            continue
-        begin, end = _begin_of(whole, lines.start), _begin_of(whole, lines.stop)
-        named = re.compile(rf"\b{name}\b")
-        if named.search(whole.source, 0, begin) or named.search(whole.source, end):
-            return None
-        return Added(name, begin, end, rest)
-    return None
+    rest = whole
+    for _, lines in reversed(found):
+        rest = rest.without(lines)
+    places = [(_begin_of(whole, lines.start), _begin_of(whole, lines.stop)) for _, lines in found]
+    return Added([name for name, _ in found], places, rest)
 
 
 def _functions(whole: Cut) -> Iterator[tuple[str, range]]:

@@ -15,8 +15,8 @@ from capturelint.project.forms import FORMS
 from capturelint.project.looked import Looked, text_reply
 from capturelint.project.outline import Stretch
 from capturelint.project.text import Text
-from capturelint.reuse.added import added_functions
-from capturelint.reuse.cut import Cut, bodies_of, cut, cut_at, short
+from capturelint.reuse.added import added, functions_at_top
+from capturelint.reuse.cut import bodies_of, cut, cut_at, short
 
 #: where each line that a result names is now
 Lines = dict[int, int]
@@ -29,7 +29,7 @@ class Pieces:
     """``counts``: the digest of all that was looked at. ``others``: those of the other bodies, empty for the rest.
 
     ``words`` and ``texts``: what was asked of the text. ``named``: each line that the result names, with its piece and
-    which of its lines of code it is. ``listed``: all functions were asked for, whatever they hold.
+    which of its lines of code it is. ``functions``: those at the top. ``listed``: all functions were asked for.
     """
 
     counts: str
@@ -37,10 +37,11 @@ class Pieces:
     words: dict[str, list[str]]
     texts: list[tuple[str, str, bool]]
     named: list[tuple[int, int, int]]
+    functions: list[str]
     listed: bool
 
     def as_plain(self) -> list[Any]:
-        return [self.counts, self.others, self.words, self.texts, self.named, self.listed]
+        return [self.counts, self.others, self.words, self.texts, self.named, self.functions, self.listed]
 
 
 def pieces_of(
@@ -67,26 +68,24 @@ def pieces_of(
     for word, form in sorted(looked.words):
         words.setdefault(form, []).append(word)
     texts = sorted((kind, text, said) for (kind, text), said in looked.texts.items())
-    return Pieces(whole.digest(looked.bodies), others, words, texts, named, looked.listed)
+    functions = functions_at_top(whole) if not looked.listed else []
+    return Pieces(whole.digest(looked.bodies), others, words, texts, named, functions, looked.listed)
 
 
 def moved(pieces: Pieces, source: str, elsewhere: Elsewhere) -> Lines | None:
     """Where lines of an edited file are, if it has all that was looked at and nothing else that was asked for."""
-    whole = cut(source)
-    if whole is None or any(text_reply(kind, source, text) != said for kind, text, said in pieces.texts):
+    same = cut(source)
+    if same is None or any(text_reply(kind, source, text) != said for kind, text, said in pieces.texts):
         return None
     looked = {place for place, other in enumerate(pieces.others) if not other}
-
-    def is_same(rest: Cut) -> bool:
-        return len(rest.bodies) == len(pieces.others) and rest.digest(looked) == pieces.counts
-
     text = Text(source)
-    same = whole
-    if not is_same(whole):
-        added = added_functions(whole, len(whole.bodies) - len(pieces.others), is_same) if not pieces.listed else None
-        if added is None or elsewhere(added.name) or _holds_any(text, [(added.begin, added.end)], pieces.words):
+    more = added(same, pieces.functions) if not pieces.listed else None
+    if more is not None:
+        if more.is_spoken_of(elsewhere) or _holds_any(text, more.places, pieces.words):
             return None
-        same = added.rest
+        same = more.rest
+    if len(same.bodies) != len(pieces.others) or same.digest(looked) != pieces.counts:
+        return None
     edited = [
         (body.begin, body.end)
         for place, (body, other) in enumerate(zip(same.bodies, pieces.others, strict=True))
