@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +19,7 @@ from capturelint.check import CheckOptions, check_paths
 from capturelint.config import Config
 from capturelint.model import CheckResult, Confidence
 from capturelint.report.json import render_json, render_regions_json
+from capturelint.reuse.added import CALLED_BY_LIBRARIES
 
 PROJECT = {
     "pyproject.toml": "",
@@ -158,7 +160,43 @@ WITHIN: list[tuple[str, str, bool]] = [
     ("one that binds an attribute of a region's", STEPS + "\n\ndef more(x):\n    x.limit = 3\n", False),
     ("a decorated one", STEPS + "\n\n@more\ndef more(x):\n    return x\n", False),
     ("one that replaces another", STEPS + "\n\ndef last(x):\n    return x.cpu()\n", False),
-    ("another method", STEPS.replace("class Table:", "class Table:\n    def more(self):\n        return 1\n"), False),
+    ("another method", STEPS.replace("class Table:", "class Table:\n    def more(self):\n        return 1\n"), True),
+    (
+        "another one behind others",
+        STEPS.replace(
+            "        return found",
+            "        return found\n\n    async def more(\n        self,\n        x,\n    ):\n        return 1\n",
+        ),
+        True,
+    ),
+    ("a method on one line", STEPS.replace("class Table:", "class Table:\n    def more(self): return 1\n"), True),
+    (
+        "a decorated method",
+        STEPS.replace("class Table:", "class Table:\n    @more(\n        1\n    )\n    def more(self): return 1\n"),
+        False,
+    ),
+    (
+        "a method that a library calls",
+        STEPS.replace("class Table:", "class Table:\n    def run(self):\n        return 1\n"),
+        False,
+    ),
+    (
+        "a method that binds what a region reads",
+        STEPS.replace("class Base:", "class Base:\n    def more(self):\n        self.limit = 1\n"),
+        False,
+    ),
+    (
+        "a method and a call of it that nobody looks at",
+        STEPS.replace("class Table:", "class Table:\n    def more(self):\n        return 1\n").replace(
+            "found += row", "found += self.more()"
+        ),
+        True,
+    ),
+    (
+        "a function and a call of it that is looked at",
+        STEPS.replace("return x + 1", "return more(x)") + "\n\ndef more(x):\n    return x\n",
+        False,
+    ),
     ("one less", STEPS[: STEPS.index("\n\ndef last")], False),
     ("a body that binds an attribute of a region's", STEPS.replace("found += row", "row.limit = 3"), False),
     ("a body that calls a reached function", STEPS.replace("found += row", "found += step(row)"), True),
@@ -460,3 +498,14 @@ def test_files_that_nobody_asked_any_more_have_no_say(root: Path, store: Store) 
     assert was_taken_over(check_paths(options_of(root, store)))
     make_edit(root, {"engine/docs.py": "def show(x):\n    print(x.limit)\n"})
     assert not was_taken_over(check_paths(options_of(root, store)))
+
+
+def test_methods_that_the_analysis_asks_for_by_name_are_known_to_be_called() -> None:
+    asked = re.compile(r"""find_method\([^()"]*(?:\([^()]*\)[^()"]*)*"(\w+)\"""")
+    names = {
+        name
+        for path in (REPOSITORY / "capturelint").rglob("*.py")
+        for name in asked.findall(path.read_text(encoding="utf-8"))
+    }
+    assert "forward" in names
+    assert {name for name in names if not name.startswith("__")} <= CALLED_BY_LIBRARIES

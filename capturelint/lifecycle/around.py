@@ -92,7 +92,7 @@ class Surroundings:
             return False
         uses = [
             (method, statement)
-            for method in function.owner.methods.values()
+            for method in function.owner.all_methods()
             for statement in walk_own(method.node)
             if isinstance(statement, ast.Assign)
             and isinstance(statement.value, ast.Attribute)

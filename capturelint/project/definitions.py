@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -155,6 +155,11 @@ class ClassInfo:
     def is_dataclass(self) -> bool:
         return any(last_name(d) in ("dataclass", "define", "frozen", "attrs") for d in self.decorators)
 
+    def all_methods(self) -> Collection[FunctionInfo]:
+        """For those who go through all of them, whatever they are: a method that is added is one of these too."""
+        self.module.looked.listed = True
+        return self.methods.values()
+
     def attribute_stores(self, name: str) -> list[tuple[FunctionInfo, ast.AST]]:
         """What binds ``self.name`` in this class's own methods: statements, or calls such as ``register_buffer``."""
         return self._in_methods(name, STORED_OR_REGISTERED, self._stores, lambda bound: bound.stores)
@@ -165,7 +170,7 @@ class ClassInfo:
 
     def attribute_names(self) -> list[str]:
         """The attributes that the class's own code binds or declares on its objects."""
-        bound = (name for method in self.methods.values() for name in method.bound.stores)
+        bound = (name for method in self.all_methods() for name in method.bound.stores)
         return list(dict.fromkeys((*bound, *self.annotations)))
 
     def _in_methods(

@@ -158,6 +158,7 @@ class Module:
     def may_speak_of(self, function: FunctionInfo, name: str, form: Form) -> bool:
         """Whether a function's body holds a name in a form, as far as that is known without it."""
         body = function.later
+        self.looked.words.add((name, form.name))
         return body is None or not name.isascii() or self.bodies.may_hold(body, name, form)
 
     def _loaded(self, body: Body) -> Body:

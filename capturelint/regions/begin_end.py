@@ -55,8 +55,8 @@ def find_split(engine: Engine) -> Iterator[Declaration]:
     for file in engine.project.search.holding(BEGIN_END):
         module = engine.project.module_at(file.path)
         for cls in module.all_classes() if module is not None else ():
-            first = [m.name for m in cls.methods.values() if _has(m, BEGINS) and not _has(m, ENDS)]
-            last = [m.name for m in cls.methods.values() if _has(m, ENDS) and not _has(m, BEGINS)]
+            first = [m.name for m in cls.all_methods() if _has(m, BEGINS) and not _has(m, ENDS)]
+            last = [m.name for m in cls.all_methods() if _has(m, ENDS) and not _has(m, BEGINS)]
             for name in first:
                 if last and not name.startswith("__"):
                     yield from _between(engine, cls, name, tuple(last))

@@ -37,10 +37,13 @@ class Cut:
     def line_at(self, piece: int, ordinal: int) -> int:
         return self.lines.numbers[self.pieces[piece][ordinal]]
 
-    def digest(self, looked: Collection[int]) -> str:
-        """Of the code of all that counts: what is outside of bodies, and those that were looked at."""
+    def counted(self, looked: Collection[int]) -> str:
+        """The code of all that counts: what is outside of bodies, and those that were looked at."""
         counts = (lines for place, lines in enumerate(self.pieces) if place % 2 == 0 or place // 2 in looked)
-        return short(_BETWEEN.join("\n".join(self.lines.texts[each.start : each.stop]) for each in counts), 16)
+        return _BETWEEN.join("\n".join(self.lines.texts[each.start : each.stop]) for each in counts)
+
+    def digest(self, looked: Collection[int]) -> str:
+        return short(self.counted(looked), 16)
 
     def text_of(self, place: int) -> str:
         body = self.bodies[place]

@@ -15,7 +15,7 @@ from capturelint.project.forms import FORMS
 from capturelint.project.looked import Looked, text_reply
 from capturelint.project.outline import Stretch
 from capturelint.project.text import Text
-from capturelint.reuse.added import added, functions_at_top
+from capturelint.reuse.added import added, functions_of
 from capturelint.reuse.cut import bodies_of, cut, cut_at, short
 
 #: where each line that a result names is now
@@ -29,7 +29,7 @@ class Pieces:
     """``counts``: the digest of all that was looked at. ``others``: those of the other bodies, empty for the rest.
 
     ``words`` and ``texts``: what was asked of the text. ``named``: each line that the result names, with its piece and
-    which of its lines of code it is. ``functions``: those at the top. ``listed``: all functions were asked for.
+    which of its lines of code it is. ``functions``: their names. ``listed``: all functions were asked for.
     """
 
     counts: str
@@ -68,7 +68,7 @@ def pieces_of(
     for word, form in sorted(looked.words):
         words.setdefault(form, []).append(word)
     texts = sorted((kind, text, said) for (kind, text), said in looked.texts.items())
-    functions = functions_at_top(whole) if not looked.listed else []
+    functions = functions_of(whole) if not looked.listed else []
     return Pieces(whole.digest(looked.bodies), others, words, texts, named, functions, looked.listed)
 
 
@@ -81,7 +81,7 @@ def moved(pieces: Pieces, source: str, elsewhere: Elsewhere) -> Lines | None:
     text = Text(source)
     more = added(same, pieces.functions) if not pieces.listed else None
     if more is not None:
-        if more.is_spoken_of(elsewhere) or _holds_any(text, more.places, pieces.words):
+        if more.is_spoken_of(looked, elsewhere) or _holds_any(text, more.places, pieces.words):
             return None
         same = more.rest
     if len(same.bodies) != len(pieces.others) or same.digest(looked) != pieces.counts:

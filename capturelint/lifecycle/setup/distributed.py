@@ -42,7 +42,7 @@ def _built(engine: Engine, path: Path) -> Iterator[Point]:
         if point.function is not None:
             functions[point.function] = None
             owner = _owner(point.function)
-            functions.update(dict.fromkeys(owner.methods.values() if owner is not None else ()))
+            functions.update(dict.fromkeys(owner.all_methods() if owner is not None else ()))
     modules = dict.fromkeys(point.module for point in path)
     for module in modules:
         for name in (*_NAMES, *_aliases(module.names)):
