@@ -9,6 +9,9 @@ import re
 
 #: behind a name: spaces, and a line that goes on
 _BESIDE = re.compile(r"(?:[ \t]|\\\n)*")
+#: how an assignment may begin, and what else may stand behind a target (``in`` behind that of a loop)
+_MAY_ASSIGN = "=+-*/@|&^%<>"
+_MAY_FOLLOW = ",)]:#\ni"
 _ASSIGNS = re.compile(r"=(?!=)|(?:[-+*/@|&^%]|//|\*\*|<<|>>)=")
 #: brackets closed behind a name, or a line that goes on, and then a key
 _KEY_LATER = re.compile(r"(?:[ \t\n\\)]|#[^\n]*\n)*\[")
@@ -26,17 +29,19 @@ _OPERATORS = "+-/%@&|^~<>!;"
 
 def may_be_bound(source: str, start: int, end: int) -> bool:
     """Whether ``x.name``, of which ``name`` stands between two places, may get another value there."""
-    behind = _BESIDE.match(source, end)
-    at = behind.end() if behind is not None else end
-    if _ASSIGNS.match(source, at):
-        return True
+    at = _behind_spaces(source, end)
+    char = source[at : at + 1]
+    if char in _MAY_ASSIGN:  # the end of the text is in each, and in none of the targets
+        return _ASSIGNS.match(source, at) is not None
+    if char not in _MAY_FOLLOW:
+        return False
     first = source.rfind("\n", 0, start) + 1
     if start - first > _LONG:
         return True
     before = source[max(0, first - _REACH) : start]
     if _NAMED_AS.search(before) or _LOOPS.search(before):
         return True
-    if source[at : at + 1] not in (",", ")", "]", ":", "#", "\n"):
+    if char == "i":
         return False
     told = _opened(source[first:start])
     if told is None:
@@ -56,12 +61,18 @@ def may_be_bound(source: str, start: int, end: int) -> bool:
 
 def may_set_item(source: str, start: int, end: int) -> bool:
     """The same for an entry of what the name stands for: ``x.name[key] = ...``."""
-    behind = _BESIDE.match(source, end)
-    at = behind.end() if behind is not None else end
+    at = _behind_spaces(source, end)
     if source[at : at + 1] != "[":
         return _KEY_LATER.match(source, at) is not None
     closed = _behind_brackets(source, at)
     return closed is None or may_be_bound(source, start, closed)
+
+
+def _behind_spaces(source: str, at: int) -> int:
+    if source[at : at + 1] not in (" ", "\t", "\\"):
+        return at
+    behind = _BESIDE.match(source, at)
+    return behind.end() if behind is not None else at
 
 
 def _is_reached(source: str, at: int, opened: int, *, plain: bool) -> bool:
