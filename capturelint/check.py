@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from capturelint.asked import are_some_of_all, only_directories, patterns_of, presets_of, project_of, sources
 from capturelint.cells import in_cells
 from capturelint.config import Config, Override
+from capturelint.deep import RECURSION_LIMIT, with_large_stack
 from capturelint.errors import UsageError
 from capturelint.model import CheckResult, Confidence, Diagnostic, Severity
 from capturelint.path_settings import PathSettings
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 #: in a tree of at most so many files all are parsed, so that every syntax error is reported
 _PARSE_ALL = 400
-#: evaluation follows calls by recursion: some 15 Python frames for each call in the code that is checked
-_RECURSION_LIMIT = 12_000
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def check_paths(options: CheckOptions, progress: Callable[[str], object] = str) 
     """
     watch = Stopwatch(progress)
     with _interpreter_settings():
-        return _check(options, watch)
+        return with_large_stack(lambda: _check(options, watch))
 
 
 def _check(options: CheckOptions, watch: Stopwatch) -> CheckResult:
@@ -267,7 +266,7 @@ def _place_of(diagnostic: Diagnostic) -> tuple[str, int, str]:
 def _interpreter_settings() -> Iterator[None]:
     """Deep recursion, and no garbage collection: trees and facts live until the end."""
     before, collecting = sys.getrecursionlimit(), gc.isenabled()
-    sys.setrecursionlimit(max(before, _RECURSION_LIMIT))
+    sys.setrecursionlimit(max(before, RECURSION_LIMIT))
     gc.disable()
     try:
         yield
