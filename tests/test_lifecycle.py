@@ -138,3 +138,28 @@ def test_calls_of_graphed_and_compiled_callables_are_replays(life_of) -> None:  
     found = life_of(CALLABLES)
     assert [named(life.graph) for life in found] == [{"Trainer:encoder"}, {"Trainer:scale"}]
     assert all((0, "Trainer.step") in calls(life) for life in found)
+
+
+def test_an_attribute_that_many_files_bind_is_looked_for_where_the_graph_is(tmp_path: Path) -> None:
+    program = """\
+import torch
+
+
+class Runner:
+    def __init__(self):
+        self.x = torch.zeros(8, device="cuda")
+        self.graph = torch.cuda.CUDAGraph()
+
+    def capture(self):
+        with torch.cuda.graph(self.graph):
+            self.out = self.x * 2
+
+    def run(self, x):
+        self.x = x
+        self.graph.replay()
+"""
+    for count in range(80):
+        Path(tmp_path, f"other_{count}.py").write_text(f"class C{count}:\n    def f(self):\n        self.x = 1\n")
+    Path(tmp_path, "runner.py").write_text(program)
+    result = check_paths(CheckOptions((tmp_path,), Config(), (), (), Confidence.LIKELY, tmp_path))
+    assert [(each.rule, each.span.line) for each in result.findings] == [("CG501", 14)]

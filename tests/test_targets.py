@@ -39,6 +39,8 @@ BINDS = [
     "table[f(a, 'b')], self.x = y",
     "for self.x in y: pass",
     "for a, self.x in y: pass",
+    "for a[b:c], self.x in y: pass",
+    "async def f():\n    async for a[b in c], self.x in y: pass",
     "for (\n    a,\n    self.x,\n) in y: pass",
     "with a as self.x: pass",
     "with a as (b, self.x): pass",

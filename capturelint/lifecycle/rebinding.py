@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capturelint.findings import Around
-from capturelint.lifecycle import around, eager_arm, region_stores, story
+from capturelint.lifecycle import around, eager_arm, region_stores, stores, story
 from capturelint.lifecycle.life import Life
 from capturelint.lifecycle.moments import Moments
 from capturelint.model import Confidence, Related
@@ -219,7 +219,7 @@ def _of_attributes(life: Life, moments: Moments) -> Iterator[_Rebinding]:
             continue
         if written and not surroundings.read_by_replay(name):
             continue  # nobody reads what the graph writes there
-        for module, function, statement, target in _attribute_bindings(engine, site, name):
+        for module, function, statement, target in _attribute_bindings(life, site, name):
             if isinstance(target, ast.Attribute) and _is_property(engine, site, name):
                 continue  # its setter says what becomes of the tensor
             if function is not None and (function in entered or surroundings.prepares(function, statement)):
@@ -228,7 +228,7 @@ def _of_attributes(life: Life, moments: Moments) -> Iterator[_Rebinding]:
                 continue
             if function is not None and (_allocates(function, statement, target) or around.restores(function, target)):
                 continue
-            if not _binds_anew(target, statement, value) or not _is_tensor(engine, module, function, statement):
+            if not _binds_anew(target, statement, value) or not _is_tensor(engine, module, function, statement, target):
                 continue
             if eager_arm.without_graph(life, module, function, statement):
                 continue
@@ -301,17 +301,28 @@ def _allocates(function: FunctionInfo, statement: ast.AST, target: ast.expr) -> 
 
 
 def _attribute_bindings(
-    engine: Engine, site: Site, name: str
+    life: Life, site: Site, name: str
 ) -> Iterator[tuple[Module, FunctionInfo | None, ast.AST, ast.expr]]:
-    for module in engine.project.modules(engine.project.search.storing(name), _MAX_FILES):
+    engine = life.engine
+    for module in _modules_storing(life, site, name):
         for function, statement, receiver in module.uses.attribute_stores(name):
             if _is_receiver(engine, module, function, receiver, site):
                 for target in store_targets(statement):
-                    if isinstance(target, ast.Attribute) and target.attr == name:
+                    if isinstance(target, ast.Attribute) and target.value is receiver:
                         yield module, function, statement, target
         for function, statement, target in module.uses.attribute_items(name):
             if _is_receiver(engine, module, function, target.value.value, site):  # type: ignore[attr-defined]
                 yield module, function, statement, target
+
+
+def _modules_storing(life: Life, site: Site, name: str) -> list[Module]:
+    """Where the attribute may be bound; of a name that many files bind only the class's own and the graph's."""
+    engine = life.engine
+    files = engine.project.search.storing(name)
+    if len(files) <= _MAX_FILES:
+        return engine.project.modules(files)
+    near = (cls.module for cls in engine.mro(site.cls) if isinstance(cls, ClassInfo))
+    return list(dict.fromkeys((*near, life.declaration.module)))
 
 
 def _is_receiver(engine: Engine, module: Module, function: FunctionInfo | None, receiver: ast.expr, site: Site) -> bool:
@@ -356,13 +367,14 @@ def _makes_tensor(engine: Engine, module: Module, function: FunctionInfo | None,
     return bool(found) and all(isinstance(option, Tensor) for option in found)
 
 
-def _is_tensor(engine: Engine, module: Module, function: FunctionInfo | None, statement: ast.AST) -> bool:
+def _is_tensor(
+    engine: Engine, module: Module, function: FunctionInfo | None, statement: ast.AST, target: ast.expr
+) -> bool:
     """What is bound may be a tensor: it is not None, a number, or something else that is known."""
-    value_node = getattr(statement, "value", None) or getattr(statement, "iter", None)
-    if not isinstance(value_node, ast.expr):
+    value = stores.bound_to(engine, engine.scope_of(function, module), statement, target)
+    if value is None:
         return True
-    scope = engine.scope_of(function, module)
-    found = list(options(engine.evaluate_in(scope, value_node)))
+    found = list(options(value))
     return any(
         isinstance(o, Unknown) or deep_confidence(o) is not None or any(True for _ in tensors(o)) for o in found
     ) or not all(isinstance(option, (Host, Instance, Sequence, Mapping, ExternalInstance)) for option in found)

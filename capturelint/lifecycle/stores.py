@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from capturelint.project.definitions import ClassInfo, FunctionInfo
 from capturelint.project.module import Module
 from capturelint.project.syntax import keyword_value, last_name, store_targets, walk_own
-from capturelint.values.domain import ClassValue, Instance, options
-from capturelint.values.engine import Engine
-from capturelint.values.lazy import Binding
+from capturelint.values.domain import ClassValue, Instance, Value, element_of, options
+from capturelint.values.engine import Engine, item_at
+from capturelint.values.lazy import Binding, LazyScope
 
 _MAX_FILES = 12
 _ADDING = frozenset(("append", "appendleft", "add", "insert", "setdefault", "put", "put_nowait", "extend", "update"))
@@ -182,6 +182,22 @@ def _paths(target: ast.AST | None, wanted: Callable[[ast.AST], bool], path: Path
         yield from _paths(target.value, wanted, path)
     elif target is not None and wanted(target):
         yield path
+
+
+def bound_to(engine: Engine, scope: LazyScope, statement: ast.AST, target: ast.expr) -> Value | None:
+    """What an assignment or a loop binds one of its targets to; None where nothing says what that is."""
+    node = getattr(statement, "value", None) or getattr(statement, "iter", None)
+    if not isinstance(node, ast.expr):
+        return None
+    roots = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    path = next((path for root in roots for path in _paths(root, lambda part: part is target)), ())
+    value = engine.evaluate_in(scope, node)
+    if isinstance(statement, (ast.For, ast.AsyncFor)):
+        value = element_of(value)
+    starred = any(isinstance(each, ast.Starred) for root in roots if root is not None for each in ast.walk(root))
+    for index in path:
+        value = element_of(value) if starred else item_at(value, index)
+    return value
 
 
 # -- calls -----------------------------------------------------------------------------------------------------------

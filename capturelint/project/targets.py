@@ -17,6 +17,7 @@ _ASSIGNS = re.compile(r"=(?!=)|(?:[-+*/@|&^%]|//|\*\*|<<|>>)=")
 _KEY_LATER = re.compile(r"(?:[ \t\n\\)]|#[^\n]*\n)*\[")
 _NAMED_AS = re.compile(r"\bas(?:[ \t]|\s*[(\[])")
 _LOOPS = re.compile(r"\bfor\b(?:(?!\bin\b)[^:])*\Z")
+_LOOPS_OVER_KEYS = re.compile(r"[ ]*(?:async +)?for\b[^\n]*[\[{]")
 #: statements that begin so bind nothing
 _BINDS_NOTHING = re.compile(r"\s*(?:return|if|elif|while|assert|raise|yield|await|not|del|lambda)\b")
 _SPACED = re.compile(r"[ \t,]")
@@ -39,7 +40,7 @@ def may_be_bound(source: str, start: int, end: int) -> bool:
     if start - first > _LONG:
         return True
     before = source[max(0, first - _REACH) : start]
-    if _NAMED_AS.search(before) or _LOOPS.search(before):
+    if _NAMED_AS.search(before) or _LOOPS.search(before) or _LOOPS_OVER_KEYS.match(source, first, start):
         return True
     if char == "i":
         return False
