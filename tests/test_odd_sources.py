@@ -40,6 +40,24 @@ def places(result: CheckResult) -> list[tuple[int, int]]:
     return [(finding.span.line, finding.span.column) for finding in result.findings]
 
 
+@pytest.mark.parametrize(
+    ("lines", "column"),
+    [
+        ("    y = 1\n\f    return x.item()\n", 13),
+        ("    y = 1\n  \f\f    return x.item()\n", 16),
+        ("\f    return x.item()\n", 13),
+        ("\f    y = 1\n    return x.item()\n", 12),
+        ("\f\n    return x.item()\n", 12),
+        ("    return f(\n\f  x.item())\n", 4),
+        ("    y = 'ä'\n\f    return ('ä', x.item())\n", 19),
+    ],
+)
+def test_a_form_feed_before_an_indent_hides_nothing(check: Check, lines: str, column: int) -> None:
+    result = check(REGION.replace("    return x.item()\n", lines).encode())
+    assert places(result) == [(6 + lines.count("\n"), column)]
+    assert result.findings[0].text == "x.item()"
+
+
 #: what ``str.splitlines`` ends a line at and Python does not
 NO_LINE_ENDS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 

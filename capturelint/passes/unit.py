@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from capturelint.project.definitions import FunctionInfo
     from capturelint.project.module import Module
     from capturelint.rulebook.ops import OpTable
+
+
+#: form feeds before the indent of a line that counts
+_FORM_FEEDS = re.compile(r"^[ \t\f]*\f", re.MULTILINE)
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -41,8 +46,12 @@ class Unit:
 
     @property
     def text(self) -> str:
-        """The unit's source lines; an indented one is wrapped in an ``if``, so that it parses by itself."""
+        """The unit's source lines; an indented one is wrapped in an ``if``, so that it parses by itself.
+
+        Python counts indents anew behind a form feed; so does LibCST, and places what follows as if none were there.
+        """
         text = self.module.text.between(self.first_line, self.node.end_lineno) + "\n"  # type: ignore[attr-defined]
+        text = _FORM_FEEDS.sub("", text) if "\f" in text else text
         return f"if True:\n{text}" if text[:1] in " \t" else text
 
     @property
@@ -69,7 +78,7 @@ class Facts:
         self._tree = tree
         self._parents: dict[int, cst.CSTNode] = {}
         self._offset = unit.line_offset
-        self._wide: dict[int, str] = {}
+        self._has_form_feeds = unit.module.holds("\f")
 
     def node_span(self, node: cst.CSTNode) -> NodeSpan:
         """The span of a node as ``ast`` has it."""
@@ -84,15 +93,18 @@ class Facts:
 
     def span(self, node: cst.CSTNode) -> Span:
         found = self._positions[node]  # type: ignore[index]
-        return Span(
-            found.start.line + self._offset,
-            found.start.column + 1,
-            found.end.line + self._offset,
-            found.end.column + 1,
-        )
+        start_line, end_line = found.start.line + self._offset, found.end.line + self._offset
+        start = found.start.column + self._left_out(start_line)
+        return Span(start_line, start + 1, end_line, found.end.column + self._left_out(end_line) + 1)
+
+    def _left_out(self, line: int) -> int:
+        """How many characters at the beginning of a line ``Unit.text`` lacks."""
+        left_out = _FORM_FEEDS.match(self._unit.module.line_text(line)) if self._has_form_feeds else None
+        return left_out.end() if left_out is not None else 0
 
     def _bytes(self, line: int, column: int) -> int:
         text = self._unit.module.line_text(line)
+        column += self._left_out(line)
         return column if text.isascii() else len(text[:column].encode())
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
