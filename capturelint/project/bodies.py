@@ -1,6 +1,6 @@
 """Bodies of functions: left out when a module is parsed, parsed when somebody needs one.
 
-Trees are most of the memory that a run takes, some 0.5 KB for a line of code, and most functions of a large project
+Trees are most of the memory that a run takes, some 0.4 KB for a line of code, and most functions of a large project
 are never looked at. Which of them a question is about, their text tells.
 """
 
