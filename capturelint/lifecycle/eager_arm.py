@@ -32,12 +32,24 @@ def without_graph(life: Life, module: Module, function: FunctionInfo | None, sta
 
 
 def _arms(root: ast.AST, statement: ast.AST) -> Iterator[tuple[ast.If, bool]]:
-    """The branches around a statement, each with the side that it stands on."""
-    for node in walk_own(root):
-        if isinstance(node, ast.If):
-            for side, body in ((True, node.body), (False, node.orelse)):
-                if any(contains(each, statement) for each in body):
-                    yield node, side
+    """The branches around a statement, and those before it that leave, each with the side that the statement is on."""
+    for node in (root, *walk_own(root)):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if not isinstance(block, list):
+                continue
+            place = next((at for at, each in enumerate(block) if contains(each, statement)), None)
+            if place is None:
+                continue
+            if isinstance(node, ast.If):
+                yield node, name == "body"
+            for before in block[:place]:
+                if isinstance(before, ast.If) and _leaves(before.body) != _leaves(before.orelse):
+                    yield before, _leaves(before.orelse)
+
+
+def _leaves(block: list[ast.stmt]) -> bool:
+    return bool(block) and isinstance(block[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
 
 
 def _chosen_for_good(life: Life, module: Module, function: FunctionInfo, test: ast.expr) -> bool:
