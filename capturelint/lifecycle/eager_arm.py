@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from capturelint.lifecycle import around
 from capturelint.lifecycle.life import Life
+from capturelint.lifecycle.order import always_leaves
 from capturelint.project.definitions import FunctionInfo
 from capturelint.project.module import Module
 from capturelint.project.syntax import contains, dotted_name, walk_own
@@ -44,12 +45,8 @@ def _arms(root: ast.AST, statement: ast.AST) -> Iterator[tuple[ast.If, bool]]:
             if isinstance(node, ast.If):
                 yield node, name == "body"
             for before in block[:place]:
-                if isinstance(before, ast.If) and _leaves(before.body) != _leaves(before.orelse):
-                    yield before, _leaves(before.orelse)
-
-
-def _leaves(block: list[ast.stmt]) -> bool:
-    return bool(block) and isinstance(block[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
+                if isinstance(before, ast.If) and always_leaves(before.body) != always_leaves(before.orelse):
+                    yield before, always_leaves(before.orelse)
 
 
 def _chosen_for_good(life: Life, module: Module, function: FunctionInfo, test: ast.expr) -> bool:

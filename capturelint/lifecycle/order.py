@@ -79,7 +79,7 @@ class Order:
                 return theirs[id(parent)] == name or "test" in (name, theirs[id(parent)])
             if inside:
                 return True
-            if isinstance(parent, ast.If) and _always_leaves(getattr(parent, name)):
+            if isinstance(parent, ast.If) and always_leaves(getattr(parent, name)):
                 return False
         return True
 
@@ -99,7 +99,8 @@ def order_of(engine: Engine, root: ast.AST) -> Order:
     return engine.remembered(("order", root), lambda: Order(root))
 
 
-def _always_leaves(block: object) -> bool:
+def always_leaves(block: object) -> bool:
+    """Whether statements end in one that leaves, so that what follows them is not reached that way."""
     return isinstance(block, list) and bool(block) and isinstance(block[-1], _LEAVES)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from capturelint.findings import Around
 from capturelint.lifecycle import around
 from capturelint.lifecycle.life import Life, Lives, Replay
+from capturelint.lifecycle.order import always_leaves
 from capturelint.lifecycle.places import Origins, Place
 from capturelint.model import Confidence, Related
 from capturelint.passes.hazard import Hazard
@@ -189,8 +190,7 @@ def _collect(
 
 def _leaves_without(node: ast.If, replay: ast.AST) -> bool:
     """``if self.eager: ...; return``: a call that replays further down has not been there."""
-    ends = node.body and isinstance(node.body[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break))
-    return bool(ends) and not any(_replays(each, replay) for each in node.body)
+    return always_leaves(node.body) and not any(_replays(each, replay) for each in node.body)
 
 
 def _replays(node: ast.AST, replay: ast.AST) -> bool:

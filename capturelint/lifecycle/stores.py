@@ -108,13 +108,19 @@ def _work_out_stores(engine: Engine, module: Module, name: str) -> _Stored:
 
 
 def _assigned(module: Module, function: FunctionInfo | None, statement: ast.AST, name: str) -> Iterator[Store]:
-    value = getattr(statement, "value", None) or getattr(statement, "iter", None)
-    if not isinstance(value, ast.expr):
+    value, targets = _sides(statement)
+    if value is None:
         return
-    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     for target in targets:
         for path in _paths(target, lambda part: isinstance(part, ast.Attribute) and part.attr == name):
             yield Store(module, function, statement, value, path)
+
+
+def _sides(statement: ast.AST) -> tuple[ast.expr | None, list[ast.expr]]:
+    """What an assignment or a loop takes its values from, and its targets."""
+    value = getattr(statement, "value", None) or getattr(statement, "iter", None)
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    return value if isinstance(value, ast.expr) else None, [each for each in targets if each is not None]
 
 
 def _added(engine: Engine, cls: ClassInfo, name: str) -> Iterator[Store]:
@@ -186,15 +192,14 @@ def _paths(target: ast.AST | None, wanted: Callable[[ast.AST], bool], path: Path
 
 def bound_to(engine: Engine, scope: LazyScope, statement: ast.AST, target: ast.expr) -> Value | None:
     """What an assignment or a loop binds one of its targets to; None where nothing says what that is."""
-    node = getattr(statement, "value", None) or getattr(statement, "iter", None)
-    if not isinstance(node, ast.expr):
+    node, targets = _sides(statement)
+    if node is None:
         return None
-    roots = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    path = next((path for root in roots for path in _paths(root, lambda part: part is target)), ())
+    path = next((path for root in targets for path in _paths(root, lambda part: part is target)), ())
     value = engine.evaluate_in(scope, node)
     if isinstance(statement, (ast.For, ast.AsyncFor)):
         value = element_of(value)
-    starred = any(isinstance(each, ast.Starred) for root in roots if root is not None for each in ast.walk(root))
+    starred = any(isinstance(each, ast.Starred) for root in targets for each in ast.walk(root))
     for index in path:
         value = element_of(value) if starred else item_at(value, index)
     return value

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from capturelint.project.strings import LEXED, long_strings
+from capturelint.project.strings import comment_in, long_strings
 
 #: what may stand on the lines of documentation before and behind it
 _BEFORE = re.compile(r"[ ]*[rRuU]?")
@@ -100,8 +100,7 @@ def _strings_by_line(source: str, lines: Sequence[str]) -> dict[int, _OnLines]:
 
 
 def _without_comment(line: str) -> str:
-    comment = next((each.start() for each in LEXED.finditer(line) if each[0][0] == "#"), len(line))
-    return line[:comment].rstrip(" ")
+    return line[: comment_in(line, 0, len(line))].rstrip(" ")
 
 
 def _is_documented(found: CodeLines, line: int, last: int, begins: Sequence[int]) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from capturelint.project.strings import LEXED, STRING, long_strings
+from capturelint.project.strings import GOES_ON, STRING, comment_in, long_strings
 
 #: a whole header with nothing in it that needs a closer look, which most are
 _PLAIN_HEADER = re.compile(r"""[ ]*\w+[ ]*\((?:[^()"'#\\]|\([^()"'#\\]*\))*\)[ ]*(?:->[^()"'#:\n\\]*)?:\n""")
@@ -22,7 +22,6 @@ _IN_HEADER = re.compile(rf"{STRING} | \#[^\n]* | [\[\](){{}}:]", re.VERBOSE | re
 _ODD = ("\n\t", "\f", "def\t", "def\\")
 #: what may stand behind the colon where the body begins on the next line
 _NOTHING = re.compile(r"[ ]*(?:#[^\n]*)?\n")
-_GOES_ON = "\\\n"
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
@@ -123,7 +122,7 @@ class _Scan:
         while end > begin:
             line = self.text.rfind("\n", 0, end) + 1
             code = self.text[line:end].lstrip(" ")
-            if code and (not code.startswith("#") or self._in_string(line) or self.text[line - 2 : line] == _GOES_ON):
+            if code and (not code.startswith("#") or self._in_string(line) or self.text[line - 2 : line] == GOES_ON):
                 return line, end
             end = line - 1
         return -1, end
@@ -154,8 +153,7 @@ class _Scan:
         """Where a comment begins in a line with the end of a statement, which no long string goes on behind."""
         if self.text.find("#", start, end) < 0:
             return None
-        start = self._in_string(start) or start
-        return next((each.start() for each in LEXED.finditer(self.text, start, end) if each[0][0] == "#"), None)
+        return comment_in(self.text, self._in_string(start) or start, end)
 
     def placeholder(self, line: int, end: int, indent: int) -> str:
         """Stands for a body, and ends where its code does: spans of what is around it are as they were."""

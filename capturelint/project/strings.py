@@ -9,8 +9,13 @@ STRING = r"""
     | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*'
 """
 LEXED = re.compile(rf"{STRING} | \#[^\n]*", re.VERBOSE | re.DOTALL)
-_GOES_ON = "\\\n"
+GOES_ON = "\\\n"
 _SINGLE, _DOUBLE = "'" * 3, '"' * 3
+
+
+def comment_in(text: str, start: int, end: int) -> int | None:
+    """Where the comment begins that a stretch of text ends with, which begins in no string."""
+    return next((each.start() for each in LEXED.finditer(text, start, end) if each[0][0] == "#"), None)
 
 
 def long_strings(text: str) -> tuple[list[int], list[int]]:
@@ -40,7 +45,7 @@ def _plain_long_strings(text: str) -> tuple[list[int], list[int]] | None:
         end = text.find(_DOUBLE, at + 3)
         if end < 0 or text[end - 1] == "\\" or "#" in before or "'" in before or '"' in before:
             return None
-        if text[line - 2 : line] == _GOES_ON:
+        if text[line - 2 : line] == GOES_ON:
             return None  # a string of the line before may go on here
         begins.append(at)
         ends.append(end + 3)

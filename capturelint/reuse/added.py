@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from capturelint.project.text import Text
 from capturelint.reuse.cut import Cut
 
 _FUNCTION = re.compile(r"[ ]*(?:async +)?def +([A-Za-z]\w*) *\(")
@@ -44,7 +46,8 @@ def added(whole: Cut, known: Collection[str]) -> Added | None:
     rest = whole
     for _, lines in reversed(found):
         rest = rest.without(lines)
-    places = [(_begin_of(whole, lines.start), _begin_of(whole, lines.stop)) for _, lines in found]
+    text, numbers = Text(whole.source), [*whole.lines.numbers, sys.maxsize]  # behind the last line the text ends
+    places = [(text.start_of(numbers[lines.start]), text.start_of(numbers[lines.stop])) for _, lines in found]
     return Added([name for name, _ in found], places, rest)
 
 
@@ -76,14 +79,3 @@ _CLOSING = (")", "]", "}", '"', "'", "")
 
 def _indent_of(text: str) -> int:
     return len(text) - len(text.lstrip(" "))
-
-
-def _begin_of(whole: Cut, ordinal: int) -> int:
-    """Where a line of code begins in the text, its end for one behind the last."""
-    numbers = whole.lines.numbers
-    if ordinal >= len(numbers):
-        return len(whole.source)
-    at = 0
-    for _ in range(numbers[ordinal] - 1):
-        at = whole.source.index("\n", at) + 1
-    return at

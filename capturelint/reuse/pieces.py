@@ -29,7 +29,7 @@ class Pieces:
     """``counts``: the digest of all that was looked at. ``others``: those of the other bodies, empty for the rest.
 
     ``words`` and ``texts``: what was asked of the text. ``named``: each line that the result names, with its piece and
-    which of its lines of code it is. ``functions``: their names. ``listed``: all functions were asked for.
+    which of its lines of code it is. ``functions``: the names of all. ``listed``: all functions were asked for.
     """
 
     counts: str
